@@ -1,0 +1,1 @@
+"""Runs untrusted Python programs within one policy; knows nothing of Telegram or HTTP."""

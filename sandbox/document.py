@@ -1,0 +1,343 @@
+"""Reads YAML in its plain form into a value whose every part knows its line and column.
+
+Plain form: one document of mappings, lists, text and decimal whole numbers. Anchors, tags, merge
+keys and the words and numbers that YAML 1.1 turns into something else (`on`, `010`, `1:30`, an
+empty value) are mistakes here, for a file that is reviewed should mean what it seems to mean.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MAX_FILE_BYTES = 262_144
+MAX_DEPTH = 8
+
+At = tuple[
+    str | int, ...
+]  # where a value stands: ("limits", "wall_seconds"), ("allowed_imports", 3)
+Place = tuple[int, int]  # line and column, 1-based, in characters
+
+_STRING, _INTEGER, _NULL, _MERGE = (
+    f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "null", "merge")
+)
+_DECIMAL = re.compile("0|-?[1-9][0-9]{0,18}")
+# Characters that hide, reorder or break text: a reviewer would see another file than is read.
+_DECEPTIVE = re.compile("[\x85\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_LINE_END = re.compile("\r\n|\r|\n")
+_ALIGN = "align this line with its neighbours; an entry of a list begins with `- `"
+_QUOTE = "put the value in 'single quotes'"
+
+# PyYAML's complaint -> what to do about it.
+_SYNTAX_CURES = (
+    (r"'\\t' that cannot start", "indent with spaces, not with a tab"),
+    ("that cannot start any token", _QUOTE),
+    ("escape", _QUOTE),
+    ("end of stream|document sep", "close the quote or the bracket"),
+    ("expected ',' or", "put a comma between entries and close the bracket"),
+    (
+        "mapping values are not allowed",
+        "align this line, or put a value with a colon in 'single quotes'",
+    ),
+    ("could not find expected ':'", "write `name: value`, with a space after the colon"),
+    ("expected <block end>|block sequence|sequence entries", _ALIGN),
+)
+# What is missing is noticed at the next line or at the end: these name the place where it began.
+_NOTICED_LATE = re.compile("could not find expected|end of stream|document sep|expected ',' or")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake; line and column are 1-based, in characters; field is `limits.wall_seconds`."""
+
+    path: Path
+    line: int
+    column: int
+    field: str
+    value: str
+    message: str
+    cure: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}: {self.message}; {self.cure}"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's value, the place of each part of it, and the mistakes found so far."""
+
+    path: Path
+    raw: bytes
+    text: str
+    value: dict[str, Any] = field(default_factory=dict)
+    keys: dict[At, yaml.Mark] = field(default_factory=dict)
+    values: dict[At, yaml.Node] = field(default_factory=dict)
+    broken: set[At] = field(default_factory=set)  # values that are mistakes already reported
+    problems: list[Problem] = field(default_factory=list)
+
+    def place(self, at: At, *, key: bool = False) -> Place:
+        """Line and column of a value, or of its key; of the nearest parent where there is none."""
+        while at:
+            node, mark = self.values.get(at), self.keys.get(at)
+            if node is not None and not (key and mark):
+                mark = node.start_mark
+            if mark is not None:
+                return mark.line + 1, mark.column + 1
+            at, key = at[:-1], True
+        return 1, 1
+
+    def report(self, at: At, rule: str, message: str, cure: str, *, key: bool = False) -> None:
+        """Add a mistake in the value at `at`, or in its key."""
+        node = self.values.get(at)
+        value = node.value if isinstance(node, yaml.ScalarNode) else ""
+        self.report_at(
+            self.place(at, key=key),
+            rule,
+            message,
+            cure,
+            value=str(at[-1]) if key and at else value,
+            at=at,
+        )
+
+    def report_at(
+        self, place: Place, rule: str, message: str, cure: str, *, value: str = "", at: At = ()
+    ) -> None:
+        """Add a mistake at a place of the text."""
+        problem = Problem(self.path, *place, dotted(at), value, message, cure, rule)
+        self.problems.append(problem)
+
+    def number(self, at: At) -> int | None:
+        """The whole number at `at`, if there is one."""
+        value: Any = self.value
+        for step in at:
+            value = value.get(step) if isinstance(value, dict) else None
+        return value if isinstance(value, int) else None
+
+    def strings(self, name: str) -> Iterator[tuple[At, str]]:
+        """Each text of the list or mapping `name`, with where it stands."""
+        value = self.value.get(name)
+        if isinstance(value, dict):
+            items: Any = value.items()
+        else:
+            items = enumerate(value if isinstance(value, list) else ())
+        return (((name, step), text) for step, text in items if isinstance(text, str))
+
+
+def read_document(path: Path) -> Document:
+    """Read a file. Whatever is wrong with it becomes a problem; nothing is raised."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe would block, a device might never end
+            raise ValueError("it is no regular file")
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        document = Document(path, b"", "")
+        reason = getattr(error, "strerror", None) or error
+        document.report(
+            (), "file", f"cannot be read: {reason}", "give the name of a readable policy file"
+        )
+        return document
+    return parse_document(path, raw)
+
+
+def parse_document(path: Path, raw: bytes) -> Document:
+    """Parse a file's bytes; `path` is for messages alone."""
+    document = Document(path, raw, raw.decode("utf-8", "replace"))
+    if _is_text(document):
+        node = _compose(document)
+        value = None if node is None else _value(document, node, ())
+        if isinstance(value, dict):
+            document.value.update(value)
+        elif not document.problems:
+            document.report(
+                (), "file", "holds no fields", "begin with `version: 1` and the other fields"
+            )
+    return document
+
+
+def dotted(at: At) -> str:
+    """A place as people write it: `limits.wall_seconds`, `allowed_imports[3]`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in at)
+    return "".join(steps).removeprefix(".")
+
+
+def _is_text(document: Document) -> bool:
+    """Whether the bytes are fit to parse; a problem says why not."""
+    if len(document.raw) > MAX_FILE_BYTES:
+        message = f"has more than {MAX_FILE_BYTES} bytes"
+        document.report((), "file", message, "keep the policy short enough to review")
+    elif document.text.startswith("\ufeff"):
+        document.report(
+            (), "file", "begins with a byte order mark", "save it as UTF-8 without a BOM"
+        )
+    else:
+        try:
+            document.raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = _place_after(document.raw[: error.start].decode("utf-8"))
+            document.report_at(place, "file", "is not UTF-8 from here on", "save it as UTF-8")
+    for hidden in () if document.problems else _DECEPTIVE.finditer(document.text):
+        value = f"U+{ord(hidden[0]):04X}"
+        message = f"the invisible character {value} can make the file look like another"
+        place = _place_after(document.text[: hidden.start()])
+        document.report_at(place, "yaml-syntax", message, "delete the character", value=value)
+    return not document.problems
+
+
+def _compose(document: Document) -> yaml.Node | None:
+    """The file's tree; None where there is none."""
+    try:
+        loader = _Loader(document)
+        return loader.get_single_node()
+    except yaml.reader.ReaderError as error:
+        value = f"U+{ord(error.character):04X}"
+        place = _place_after(document.text[: error.position])
+        message = f"the character {value} is not allowed"
+        document.report_at(place, "yaml-syntax", message, "delete the character", value=value)
+    except yaml.MarkedYAMLError as error:
+        _report_syntax(document, error)
+    return None
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes a tree and reports what the plain form leaves out."""
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(document.text)
+        self._document = document
+        self._depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        mark: Any = event.start_mark
+        if isinstance(event, yaml.AliasEvent):
+            self.get_event()  # type: ignore[no-untyped-call]
+            self._refuse(
+                mark, f"*{event.anchor}", "an alias hides a value", "write the value itself"
+            )
+            return yaml.ScalarNode(_NULL, "*", mark, mark)
+        if event.anchor is not None:
+            self._refuse(mark, f"&{event.anchor}", "an anchor has no use here", "delete it")
+            event.anchor = None
+        if event.tag is not None:
+            self._refuse(mark, event.tag, "a tag changes what a value is", "delete it")
+            event.tag = None
+            event.implicit = (True, True) if isinstance(event, yaml.ScalarEvent) else True
+        if self._depth == MAX_DEPTH:
+            raise yaml.composer.ComposerError(
+                problem=f"nested more than {MAX_DEPTH} deep", problem_mark=mark
+            )
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _refuse(self, mark: Any, value: str, message: str, cure: str) -> None:
+        place = (mark.line + 1, mark.column + 1)
+        self._document.report_at(place, "yaml-feature", message, cure, value=value)
+
+
+def _report_syntax(document: Document, error: yaml.MarkedYAMLError) -> None:
+    """Put a parser's complaint where the mistake is, and say how to mend it."""
+    message = error.problem or "is not YAML"
+    marks = [error.problem_mark, error.context_mark]
+    if _NOTICED_LATE.search(message):
+        marks.reverse()
+    mark = next(filter(None, marks), None)
+    place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    if "another document" in message:
+        document.report_at(
+            place, "yaml-feature", "a second document begins here", "delete the `---`"
+        )
+        return
+    cures = (cure for sign, cure in _SYNTAX_CURES if re.search(sign, message))
+    document.report_at(
+        place, "yaml-syntax", message, next(cures, "compare with the lines around it")
+    )
+
+
+def _value(document: Document, node: yaml.Node, at: At) -> Any:
+    """The plain value of a node, its place noted; None for a mistake, which is reported."""
+    document.values[at] = node
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(document, node, at)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(document, item, (*at, index)) for index, item in enumerate(node.value)]
+    return _scalar(document, node, at)
+
+
+def _mapping(document: Document, node: yaml.MappingNode, at: At) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
+        here = (*at, key)
+        place = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+        if key_node.tag == _MERGE:
+            rule, message, cure = (
+                "yaml-feature",
+                "a merge key hides values",
+                "write the values themselves",
+            )
+        elif key_node.tag != _STRING:
+            message = f"YAML reads the key {key or '(empty)'} as {_kind(key_node)}, not as a name"
+            rule, cure = "yaml-value", f"put it in quotes if a name is meant: '{key}'"
+        elif key in result:
+            message = (
+                f"{key} stands on line {document.keys[here].line + 1} too; YAML keeps only the last"
+            )
+            rule, cure = "duplicate-key", "delete one of the two"
+        else:
+            document.keys[here] = key_node.start_mark
+            result[key] = _value(document, value_node, here)
+            continue
+        document.report_at(place, rule, message, cure, value=key, at=here)
+    return result
+
+
+def _scalar(document: Document, node: Any, at: At) -> str | int | None:
+    text: str = node.value
+    several_lines = node.end_mark.line > node.start_mark.line
+    if node.tag == _STRING and not (several_lines and node.style is None):
+        return text
+    if node.tag == _INTEGER and _DECIMAL.fullmatch(text):
+        return int(text)
+    document.broken.add(at)
+    if node.tag == _STRING:  # a deeper indent silently makes a line part of the entry above it
+        line = _LINE_END.split(document.text)[node.end_mark.line]
+        place = (node.end_mark.line + 1, len(line) - len(line.lstrip()) + 1)
+        message = "this line is read as part of the entry above it"
+        document.report_at(place, "yaml-syntax", message, _ALIGN, value=line.strip(), at=at)
+    elif node.tag == _NULL and not text:
+        cure = "write its value, or [] for an empty list"
+        document.report(
+            at, "yaml-value", f"{dotted(at)} has no value, which YAML reads as null", cure
+        )
+    elif text != "*":
+        cure = f"write a plain whole number, or put it in quotes if a name is meant: '{text}'"
+        document.report(at, "yaml-value", f"YAML reads {text} as {_kind(node)}", cure)
+    return None
+
+
+def _kind(node: Any) -> str:
+    """What YAML makes of a scalar, in words."""
+    kind: str = node.tag.rpartition(":")[2]
+    if kind == "int":
+        number: int = yaml.SafeLoader("").construct_yaml_int(node)
+        return f"the number {number}" if number.bit_length() < 64 else "a huge number"
+    words = {
+        "bool": "true or false",
+        "float": "a fraction",
+        "timestamp": "a date",
+        "map": "a mapping",
+    }
+    return words.get(kind, kind)
+
+
+def _place_after(before: str) -> Place:
+    """Line and column of what follows a text."""
+    lines = _LINE_END.split(before)
+    return len(lines), len(lines[-1]) + 1
