@@ -1,0 +1,146 @@
+"""Fixtures that every part's tests may ask for: the policy, a started sandbox, a real service."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from sandbox.policy import Policy, load_policy
+from sandbox.sandbox import Sandbox
+
+ROOT = Path(__file__).resolve().parent.parent
+READY_WITHIN = 20  # seconds; generous, for machines that run many tests at once
+
+
+@pytest.fixture(scope="session")
+def policy() -> Policy:
+    """The repository's own policy.yaml."""
+    return load_policy(ROOT / "policy.yaml")
+
+
+@pytest.fixture(scope="session")
+def sandbox(policy: Policy) -> Iterator[Sandbox]:
+    """A started sandbox under the repository's own policy; tests must leave it working."""
+    started = Sandbox(policy)
+    started.start()
+    yield started
+    started.close()
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running gunicorn: its address, its process and the file that its logs go to."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    http: urllib3.PoolManager
+
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """Send one request; `body` is JSON to be, or bytes as they are. Returns the response."""
+        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        sent = {"Content-Type": "application/json"} | headers
+        return self.http.request(method, self.url + path, body=data, headers=sent, retries=False)
+
+    def ask(self, text: str, **fields: Any) -> Any:
+        """Post a private message to /message and return the reply's fields."""
+        response = self.request("POST", "/message", message(text, **fields))
+        assert response.status == 200, response.data
+        return response.json()
+
+    def logs(self) -> str:
+        """Return everything that the service has written so far."""
+        return self.log.read_text(errors="replace")
+
+
+def message(text: str, **fields: Any) -> dict[str, Any]:
+    """Return a Telegram Message as a person would send it in a private chat."""
+    person = {"id": 1, "is_bot": False, "first_name": "Ada"}
+    chat = {"id": 1, "type": "private", "first_name": "Ada"}
+    return {"message_id": 1, "date": 1, "chat": chat, "from": person, "text": text} | fields
+
+
+def free_port() -> int:
+    """Return a TCP port on the loopback address that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def running_services(folder: Path) -> Iterator[Callable[..., Service]]:
+    """Give a function that starts services, and stop all that it started at the end."""
+    started: list[Service] = []
+
+    def start(**environment: str) -> Service:
+        url = f"http://127.0.0.1:{free_port()}"
+        log = folder / f"service-{len(started)}.log"
+        command = [sys.executable, "-m", "gunicorn", "--config", "python:function.server"]
+        clean: Mapping[str, str] = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+        config = {"CONFIG_PATH": str(folder / "no-config.json")}
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*command, "--bind", url.removeprefix("http://")],
+                env={**clean, **config, **environment},
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        service = Service(url, process, log, urllib3.PoolManager(timeout=30, maxsize=100))
+        started.append(service)
+        wait_until_ready(service)
+        return service
+
+    try:
+        yield start
+    finally:
+        for service in started:
+            service.http.clear()
+            service.process.send_signal(signal.SIGTERM)
+        for service in started:
+            try:
+                service.process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                os.killpg(service.process.pid, signal.SIGKILL)
+                raise
+
+
+def wait_until_ready(service: Service) -> None:
+    """Return when the service answers; fail with its logs when it ends or takes too long."""
+    deadline = time.monotonic() + READY_WITHIN
+    while time.monotonic() < deadline and service.process.poll() is None:
+        try:
+            if service.request("GET", "/test").status == 200:
+                return
+        except urllib3.exceptions.HTTPError:
+            time.sleep(0.02)
+    pytest.fail(f"no answer from the service:\n{service.logs()}")
+
+
+@pytest.fixture
+def start_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """Return a function that starts a service of its own; keywords become environment variables.
+
+    All of them are stopped after the test, and must end quietly when told to.
+    """
+    with running_services(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that many tests share: no token, no secret, the repository's own policy."""
+    with running_services(tmp_path_factory.mktemp("service")) as start:
+        yield start()

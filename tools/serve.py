@@ -1,0 +1,44 @@
+"""Serves the bot on this machine with gunicorn; Ctrl-C ends it."""
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+EXAMPLE = {
+    "message_id": 1,
+    "date": 1,
+    "chat": {"id": 1, "type": "private"},
+    "from": {"id": 1, "is_bot": False, "first_name": "You"},
+    "text": "2+2",
+}
+
+
+def question(bind: str) -> str:
+    """Return a shell command that asks the service at `bind` what 2+2 is."""
+    body = shlex.quote(json.dumps(EXAMPLE))
+    return f"curl -s http://{bind}/message -H 'Content-Type: application/json' -d {body}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Replace this process with gunicorn."""
+    parser = argparse.ArgumentParser(prog="serve", description=__doc__)
+    parser.add_argument("--bind", default="127.0.0.1:8000", metavar="HOST:PORT")
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="instead of policy.yaml")
+    options = parser.parse_args(arguments)
+    if options.policy:
+        if not options.policy.is_file():
+            parser.error(f"--policy: no such file: {options.policy}")
+        os.environ["POLICY_PATH"] = str(options.policy.resolve())
+    print(f"When it is ready, ask it in another shell:\n  {question(options.bind)}", flush=True)
+    os.chdir(ROOT)
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:function.server"]
+    os.execv(sys.executable, [*command, "--bind", options.bind])  # nosec B606
+
+
+if __name__ == "__main__":
+    main()
