@@ -20,7 +20,7 @@ keepalive = 75  # seconds; longer than the idle time of the usual proxies
 # A program in flight has its wall-clock limit left to finish in, and its answer to be sent.
 graceful_timeout = 15
 control_socket_disable = True
-worker_tmp_dir = "/dev/shm"  # nosec B108: the heartbeat file; must be writable, and memory is best
+worker_tmp_dir = "/dev/shm"  # nosec B108  # the heartbeat file; must be writable, and memory is best
 
 _STALLED_AFTER = struct.pack("ll", 10, 0)  # a timeval: seconds, microseconds; socket(7)
 

@@ -17,7 +17,6 @@ import pytest
 import urllib3
 
 from sandbox.policy import Policy, load_policy
-from sandbox.sandbox import Sandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_WITHIN = 20  # seconds; generous, for machines that run many tests at once
@@ -30,8 +29,10 @@ def policy() -> Policy:
 
 
 @pytest.fixture(scope="session")
-def sandbox(policy: Policy) -> Iterator[Sandbox]:
+def sandbox(policy: Policy) -> "Iterator[Sandbox]":  # noqa: F821
     """A started sandbox under the repository's own policy; tests must leave it working."""
+    from sandbox.sandbox import Sandbox
+
     started = Sandbox(policy)
     started.start()
     yield started
