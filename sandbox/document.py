@@ -36,13 +36,17 @@ _SYNTAX_CURES = (
     (r"'\\t' that cannot start", "indent with spaces, not with a tab"),
     ("that cannot start any token", _QUOTE),
     ("escape", _QUOTE),
-    ("end of stream|document sep", "close the quote or the bracket"),
+    ("over several lines", "close the quote on the same line"),
+    ("end of stream|document sep|node content", "close the quote or the bracket"),
     ("expected ',' or", "put a comma between entries and close the bracket"),
     (
         "mapping values are not allowed",
-        "align this line, or put a value with a colon in 'single quotes'",
+        "align this line and write it as `name: value`, or put a value with a colon in quotes",
     ),
-    ("could not find expected ':'", "write `name: value`, with a space after the colon"),
+    (
+        "could not find expected ':'",
+        "begin an entry of a list with `- `; write others as `name: value`",
+    ),
     ("expected <block end>|block sequence|sequence entries", _ALIGN),
 )
 # What is missing is noticed at the next line or at the end: these name the place where it began.
@@ -76,7 +80,8 @@ class Document:
     value: dict[str, Any] = field(default_factory=dict)
     keys: dict[At, yaml.Mark] = field(default_factory=dict)
     values: dict[At, yaml.Node] = field(default_factory=dict)
-    broken: set[At] = field(default_factory=set)  # values that are mistakes already reported
+    # Values that YAML turned into something else, and what into; empty if that is reported already.
+    misread: dict[At, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def place(self, at: At, *, key: bool = False) -> Place:
@@ -109,6 +114,11 @@ class Document:
         """Add a mistake at a place of the text."""
         problem = Problem(self.path, *place, dotted(at), value, message, cure, rule)
         self.problems.append(problem)
+
+    def is_sound(self, where: str) -> bool:
+        """Whether no mistake was found so far in a field or beneath it."""
+        begins = re.compile(rf"{re.escape(where)}([.\[]|$)")
+        return not any(begins.match(problem.field) for problem in self.problems)
 
     def number(self, at: At) -> int | None:
         """The whole number at `at`, if there is one."""
@@ -150,7 +160,7 @@ def parse_document(path: Path, raw: bytes) -> Document:
     if _is_text(document):
         node = _compose(document)
         value = None if node is None else _value(document, node, ())
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             document.value.update(value)
         elif not document.problems:
             document.report(
@@ -192,15 +202,17 @@ def _compose(document: Document) -> yaml.Node | None:
     """The file's tree; None where there is none."""
     try:
         loader = _Loader(document)
-        return loader.get_single_node()
     except yaml.reader.ReaderError as error:
-        value = f"U+{ord(error.character):04X}"
+        value = f"U+{error.character:04X}"
         place = _place_after(document.text[: error.position])
         message = f"the character {value} is not allowed"
         document.report_at(place, "yaml-syntax", message, "delete the character", value=value)
+        return None
+    try:
+        return loader.get_single_node()
     except yaml.MarkedYAMLError as error:
-        _report_syntax(document, error)
-    return None
+        _report_syntax(document, error, loader.marks[-1] if loader.flow_level else None)
+        return None
 
 
 class _Loader(yaml.SafeLoader):
@@ -227,6 +239,9 @@ class _Loader(yaml.SafeLoader):
             self._refuse(mark, event.tag, "a tag changes what a value is", "delete it")
             event.tag = None
             event.implicit = (True, True) if isinstance(event, yaml.ScalarEvent) else True
+        if getattr(event, "style", None) and mark.line < event.end_mark.line:
+            message = "text that begins here runs on over several lines"
+            raise yaml.composer.ComposerError(problem=message, problem_mark=mark)
         if self._depth == MAX_DEPTH:
             raise yaml.composer.ComposerError(
                 problem=f"nested more than {MAX_DEPTH} deep", problem_mark=mark
@@ -241,23 +256,53 @@ class _Loader(yaml.SafeLoader):
         self._document.report_at(place, "yaml-feature", message, cure, value=value)
 
 
-def _report_syntax(document: Document, error: yaml.MarkedYAMLError) -> None:
-    """Put a parser's complaint where the mistake is, and say how to mend it."""
+def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: Any) -> None:
+    """Put a parser's complaint where the mistake is, and say how to mend it.
+
+    `opened` is the mark of the bracket that is still open, if any.
+    """
     message = error.problem or "is not YAML"
-    marks = [error.problem_mark, error.context_mark]
-    if _NOTICED_LATE.search(message):
-        marks.reverse()
-    mark = next(filter(None, marks), None)
+    mark: Any = error.problem_mark or error.context_mark
+    if opened:
+        mark = opened
+    elif _NOTICED_LATE.search(message):
+        mark = error.context_mark or mark
     place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     if "another document" in message:
         document.report_at(
             place, "yaml-feature", "a second document begins here", "delete the `---`"
         )
         return
+    if not opened and re.search("mapping values are not|expected <block end>", message):
+        place = _odd_one_out(document.text, place)
     cures = (cure for sign, cure in _SYNTAX_CURES if re.search(sign, message))
     document.report_at(
         place, "yaml-syntax", message, next(cures, "compare with the lines around it")
     )
+
+
+def _odd_one_out(text: str, place: Place) -> Place:
+    """The place at fault for a wrong indent or a missing colon, noticed at `place`.
+
+    The line before is to blame if it is no `name: value` at the same indent, or if the line after
+    has the indent of the line where the mistake was noticed.
+    """
+    lines = {
+        number: line
+        for number, line in enumerate(_LINE_END.split(text), 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    }
+    before = max((number for number in lines if number < place[0]), default=0)
+    after = min((number for number in lines if number > place[0]), default=0)
+    if not before or ": " in lines.get(place[0], "")[: place[1] - 1]:
+        return place
+    indents = {number: len(line) - len(line.lstrip()) for number, line in lines.items()}
+    previous = lines[before].strip()
+    filled = re.match(r"\w+: +[^ #]", previous) and lines[place[0]].lstrip().startswith("-")
+    lacks_colon = not re.search("^- |:( |$)", previous)
+    if filled or lacks_colon or indents.get(after) == indents[place[0]] != indents[before]:
+        return before, indents[before] + 1
+    return place
 
 
 def _value(document: Document, node: yaml.Node, at: At) -> Any:
@@ -305,20 +350,16 @@ def _scalar(document: Document, node: Any, at: At) -> str | int | None:
         return text
     if node.tag == _INTEGER and _DECIMAL.fullmatch(text):
         return int(text)
-    document.broken.add(at)
+    document.misread[at] = ""
     if node.tag == _STRING:  # a deeper indent silently makes a line part of the entry above it
         line = _LINE_END.split(document.text)[node.end_mark.line]
         place = (node.end_mark.line + 1, len(line) - len(line.lstrip()) + 1)
         message = "this line is read as part of the entry above it"
         document.report_at(place, "yaml-syntax", message, _ALIGN, value=line.strip(), at=at)
     elif node.tag == _NULL and not text:
-        cure = "write its value, or [] for an empty list"
-        document.report(
-            at, "yaml-value", f"{dotted(at)} has no value, which YAML reads as null", cure
-        )
+        document.misread[at] = "null, for there is no value"
     elif text != "*":
-        cure = f"write a plain whole number, or put it in quotes if a name is meant: '{text}'"
-        document.report(at, "yaml-value", f"YAML reads {text} as {_kind(node)}", cure)
+        document.misread[at] = _kind(node)
     return None
 
 

@@ -71,6 +71,7 @@ class Limits:
     output_bytes: int
     concurrent_guests: int
     prepared_guests: int
+    queue_seconds: int
     sender_concurrent: int
     sender_per_minute: int
     zygote_guests: int
@@ -154,8 +155,12 @@ def check_document(document: Document) -> None:
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """A cure: the known word that is nearest, else `otherwise`."""
-    near = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"did you mean {near[0]}?" if near else otherwise
+    near = _nearest(word, known)
+    return f"did you mean {near}?" if near else otherwise
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(word, sorted(known), n=1)), None)
 
 
 @functools.cache
@@ -168,28 +173,36 @@ def schema() -> dict[str, Any]:
 def _check_schema(document: Document) -> None:
     for error in jsonschema.Draft202012Validator(schema()).iter_errors(document.value):
         at = tuple(error.absolute_path)
-        if at not in document.broken:
+        if at in document.misread:
+            _report_misread(document, at, error)
+        else:
             _report_schema_error(document, at, error)
+
+
+def _report_misread(document: Document, at: At, error: jsonschema.ValidationError) -> None:
+    """Tell of a value that YAML turned into what nobody wrote."""
+    became, document.misread[at] = document.misread[at], ""
+    if not became:
+        return
+    here: Any = error.schema
+    wanted = here.get("type", "integer" if "const" in here else "string")
+    cure = f"write {_TYPES[wanted]}" + {
+        "array": ", or [] for an empty one",
+        "integer": " in decimal",
+        "string": " in 'single quotes'",
+    }.get(wanted, "")
+    node: Any = document.values[at]
+    message = f"YAML reads {node.value or dotted(at)} as {became}"
+    document.report(at, "yaml-value", message, cure)
 
 
 def _report_schema_error(document: Document, at: At, error: jsonschema.ValidationError) -> None:
     wanted: Any = error.validator_value
     found: Any = error.instance
-    here: Any = error.schema
-    known = here.get("properties", {})
     where = dotted(at)
     match error.validator:
-        case "additionalProperties":
-            for key in [key for key in found if key not in known]:
-                cure = _home_of(key) or did_you_mean(key, known, "delete it")
-                document.report((*at, key), "unknown-key", f"{key} is unknown here", cure, key=True)
-        case "required":
-            for key in (key for key in wanted if repr(key) in error.message and key not in found):
-                about = known[key]["description"]
-                message = f"{dotted((*at, key))} is missing"
-                document.report(
-                    (*at, key), "missing-key", message, f"add `{key}:` ({about})", key=True
-                )
+        case "additionalProperties" | "required":
+            _report_keys(document, at, error)
         case "type":
             cure = f"write {_TYPES[wanted]}"
             if wanted == "integer" and isinstance(found, str):
@@ -198,20 +211,42 @@ def _report_schema_error(document: Document, at: At, error: jsonschema.Validatio
                 cure += ", in 'single quotes' if it looks like a number"
             document.report(at, "wrong-type", f"{where} is not {_TYPES[wanted]}", cure)
         case "const":
-            document.report(at, "unknown-version", f"version {found} is unknown", f"write {wanted}")
+            cure = f"write {wanted} without quotes"
+            document.report(at, "unknown-version", f"version {found!r} is unknown", cure)
         case "enum":
             cure = did_you_mean(str(found), wanted, f"use one of {', '.join(wanted)}")
             document.report(at, "unknown-layer", f"{found} is no layer", cure)
         case "minimum" | "maximum":
             bound = f"at {'least' if error.validator == 'minimum' else 'most'} {wanted}"
-            document.report(
-                at, "out-of-range", f"{where} is {found} and must be {bound}", f"write {bound}"
-            )
+            message = f"{where} is {found} and must be {bound}"
+            document.report(at, "out-of-range", message, f"write {bound}")
         case "pattern" | "minLength":
             key = "propertyNames" in error.absolute_schema_path
-            cure = f"write one entry: {here['description']}"
+            here: Any = error.schema
+            about = here["description"].rstrip(".")
+            cure = f"write {about[0].lower()}{about[1:]}"
             at = (*at, found) if key else at
-            document.report(at, "bad-name", f"{found!r} cannot stand in {at[0]}", cure, key=key)
+            message = f"{found!a} cannot stand in {at[0]}"
+            document.report(at, "bad-name", message, cure, key=key)
+
+
+def _report_keys(document: Document, at: At, error: jsonschema.ValidationError) -> None:
+    """Tell of a field that is unknown or missing; one that is misspelt is not missing as well."""
+    here: Any = error.schema
+    found: Any = error.instance
+    known = here["properties"]
+    unknown = [key for key in found if key not in known]
+    if error.validator == "additionalProperties":
+        for key in unknown:
+            cure = _home_of(key) or did_you_mean(key, known, "delete it")
+            document.report((*at, key), "unknown-key", f"{key} is unknown here", cure, key=True)
+        return
+    misspelt = {_nearest(key, known) for key in unknown}
+    wanted: Any = error.validator_value
+    for key in (key for key in wanted if repr(key) in error.message and key not in misspelt):
+        message = f"{dotted((*at, key))} is missing"
+        cure = f"add `{key}:` ({known[key]['description']})"
+        document.report((*at, key), "missing-key", message, cure, key=True)
 
 
 def _home_of(key: str) -> str | None:
@@ -246,7 +281,7 @@ def _check_modules(document: Document) -> None:
             document.report(
                 at, "bad-name", f"{at[-1]} is a keyword of Python", "choose another", key=True
             )
-        if module not in allowed:
+        if module not in allowed and document.is_sound("allowed_imports"):
             message = f"{dotted(at)} is {module}, which allowed_imports does not hold"
             cure = did_you_mean(
                 module, allowed, f"add {module} to allowed_imports, or delete this line"
@@ -297,17 +332,18 @@ def _check_uids(document: Document) -> None:
     if count is None or running is None or idle is None or count >= running + idle:
         return
     message = f"{count} user ids do not suffice for {running} concurrent and {idle} prepared guests"
-    for at, cure in (
-        (("identity", "uid_count"), f"write at least {running + idle}"),
-        (("limits", "concurrent_guests"), f"write at most {max(count - idle, 1)}"),
-        (("limits", "prepared_guests"), f"write at most {max(count - running, 0)}"),
+    for at, bound, fits in (
+        (("identity", "uid_count"), f"least {running + idle}", True),
+        (("limits", "concurrent_guests"), f"most {count - idle}", count - idle > 0),
+        (("limits", "prepared_guests"), f"most {count - running}", count - running >= 0),
     ):
-        document.report(at, "limits-contradict", message, cure)
+        if fits:
+            document.report(at, "limits-contradict", message, f"write at {bound}")
 
 
 def _check_layers(document: Document) -> None:
     listed = document.value.get("required_layers")
-    if isinstance(listed, list):
+    if isinstance(listed, list) and document.is_sound("required_layers"):
         for layer in ESSENTIAL_LAYERS:
             if layer not in listed:
                 message = f"required_layers lacks {layer}, without which nothing holds a program"
@@ -317,15 +353,15 @@ def _check_layers(document: Document) -> None:
 
 def _check_syscalls(document: Document) -> None:
     names = {name for table in syscalls.TABLES.values() for name in table}
-    groups = {f"@{group.removeprefix('@')}" for group in syscalls.GROUPS}
-    known = names | groups | set(seccomp.CONDITIONS)
+    known = names | syscalls.GROUPS.keys() | seccomp.CONDITIONS.keys()
     for at, entry in document.strings("denied_syscalls"):
-        if entry not in known:
-            kind = (
-                "group" if entry.startswith("@") else "condition" if "(" in entry else "system call"
-            )
-            cure = did_you_mean(entry, known, "see sandbox/syscalls.py for the names")
-            document.report(at, "unknown-syscall", f"{entry} is no {kind} that is known", cure)
+        if entry in known or not document.is_sound(dotted(at)):
+            continue
+        kind = "group" if entry.startswith("@") else "condition" if "(" in entry else "system call"
+        name = entry.partition("(")[0]
+        same = [one for one in known if one.partition("(")[0] == name] if "(" in entry else []
+        cure = did_you_mean(entry, same or known, "see sandbox/syscalls.py for the names")
+        document.report(at, "unknown-syscall", f"{entry} is no {kind} that is known", cure)
 
 
 _CHECKS = (
