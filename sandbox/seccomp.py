@@ -146,14 +146,16 @@ def _verdicts(denied: frozenset[str], table: Mapping[str, int]) -> dict[int, _Co
         if name in denied:
             codes[number] = _UNKNOWN if name in _ABSENT else _REFUSED
         else:
-            codes[number] = _tests(conditional[name]) if conditional.get(name) else _ALLOWED
+            codes[number] = _tests(conditional.get(name, []))
     return codes
 
 
-def _tests(tests: Iterable[Bits | Unless]) -> _Code:
+def _tests(tests: list[Bits | Unless]) -> _Code:
     """Return code that refuses if any test says so, and allows otherwise."""
+    if not tests:
+        return _ALLOWED
     code = (*_ALLOWED, *_REFUSED)
-    for test in reversed(tuple(tests)):
+    for test in reversed(tests):
         refuse = len(code) - 1  # how far the refusal is from the last instruction of this test
         low = _ARGUMENTS_AT + 8 * test.argument
         if isinstance(test, Bits):
