@@ -137,6 +137,16 @@ def test_any_denylist_means_what_it_says(denied, arch, arguments):
         assert bpf.run(code, data)[0] == meaning(denied, arch, token, number, arguments), number
 
 
+@pytest.mark.parametrize("arch", TABLES)
+def test_a_list_of_many_separate_calls_needs_long_jumps_and_means_the_same(arch):
+    denied, token = frozenset(list(TABLES[arch])[::2]), TOKENS[arch]
+    code = bpf.decode(build_filter(denied, arch))
+    assert any(operation == bpf.JUMP for operation, *_ in code)
+    for number in range(480):
+        verdict, _ = bpf.run(code, bpf.seccomp_data(number, token))
+        assert verdict == meaning(denied, arch, token, number), number
+
+
 def libseccomp_rules(denied, arch):
     """Return the policy as an allowlist, which can hold every condition: the rest is EPERM."""
     any_argument = 2**64 - 1
