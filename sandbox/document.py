@@ -24,19 +24,22 @@ Place = tuple[int, int]  # line and column, 1-based, in characters
 _STRING, _INTEGER, _NULL, _MERGE = (
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "null", "merge")
 )
-_DECIMAL = re.compile("0|-?[1-9][0-9]{0,18}")
+_MOST_DIGITS = 18
+_DECIMAL = re.compile(rf"0|-?[1-9][0-9]{{0,{_MOST_DIGITS - 1}}}")
 # Characters that hide, reorder or break text: a reviewer would see another file than is read.
 _DECEPTIVE = re.compile("[\x85\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _LINE_END = re.compile("\r\n|\r|\n")
 _ALIGN = "align this line with its neighbours; an entry of a list begins with `- `"
 _QUOTE = "put the value in 'single quotes'"
 
+_RUNS_ON = "text that begins here runs on over several lines"
+
 # PyYAML's complaint -> what to do about it.
 _SYNTAX_CURES = (
     (r"'\\t' that cannot start", "indent with spaces, not with a tab"),
     ("that cannot start any token", _QUOTE),
     ("escape", _QUOTE),
-    ("over several lines", "close the quote on the same line"),
+    (_RUNS_ON, "close the quote on the same line"),
     ("end of stream|document sep|node content", "close the quote or the bracket"),
     ("expected ',' or", "put a comma between entries and close the bracket"),
     (
@@ -118,7 +121,8 @@ class Document:
     def is_sound(self, where: str) -> bool:
         """Whether no mistake was found so far in a field or beneath it."""
         begins = re.compile(rf"{re.escape(where)}([.\[]|$)")
-        return not any(begins.match(problem.field) for problem in self.problems)
+        mistakes = [problem.field for problem in self.problems] + [*map(dotted, self.misread)]
+        return not any(map(begins.match, mistakes))
 
     def number(self, at: At) -> int | None:
         """The whole number at `at`, if there is one."""
@@ -211,7 +215,7 @@ def _compose(document: Document) -> yaml.Node | None:
     try:
         return loader.get_single_node()
     except yaml.MarkedYAMLError as error:
-        _report_syntax(document, error, loader.marks[-1] if loader.flow_level else None)
+        _report_syntax(document, error, loader.marks[-1:] if loader.flow_level else [])
         return None
 
 
@@ -240,8 +244,7 @@ class _Loader(yaml.SafeLoader):
             event.tag = None
             event.implicit = (True, True) if isinstance(event, yaml.ScalarEvent) else True
         if getattr(event, "style", None) and mark.line < event.end_mark.line:
-            message = "text that begins here runs on over several lines"
-            raise yaml.composer.ComposerError(problem=message, problem_mark=mark)
+            raise yaml.composer.ComposerError(problem=_RUNS_ON, problem_mark=mark)
         if self._depth == MAX_DEPTH:
             raise yaml.composer.ComposerError(
                 problem=f"nested more than {MAX_DEPTH} deep", problem_mark=mark
@@ -256,17 +259,20 @@ class _Loader(yaml.SafeLoader):
         self._document.report_at(place, "yaml-feature", message, cure, value=value)
 
 
-def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: Any) -> None:
+def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: list[Any]) -> None:
     """Put a parser's complaint where the mistake is, and say how to mend it.
 
-    `opened` is the mark of the bracket that is still open, if any.
+    `opened` holds the mark of the bracket that is still open, if any.
     """
     message = error.problem or "is not YAML"
-    mark: Any = error.problem_mark or error.context_mark
+    begun: Any = error.context_mark
+    mark: Any = error.problem_mark or begun
     if opened:
-        mark = opened
+        [mark] = opened
+    elif begun and "quoted scalar" in str(error.context) and begun.line < mark.line:
+        mark, message = begun, _RUNS_ON
     elif _NOTICED_LATE.search(message):
-        mark = error.context_mark or mark
+        mark = begun or mark
     place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     if "another document" in message:
         document.report_at(
@@ -367,8 +373,9 @@ def _kind(node: Any) -> str:
     """What YAML makes of a scalar, in words."""
     kind: str = node.tag.rpartition(":")[2]
     if kind == "int":
-        number: int = yaml.SafeLoader("").construct_yaml_int(node)
-        return f"the number {number}" if number.bit_length() < 64 else "a huge number"
+        if len(node.value) > _MOST_DIGITS:
+            return "a huge number"
+        return f"the number {yaml.SafeLoader('').construct_yaml_int(node)}"
     words = {
         "bool": "true or false",
         "float": "a fraction",
