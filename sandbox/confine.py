@@ -1,0 +1,210 @@
+"""The order in which a guest gives up its rights, for good, before any program reaches it.
+
+`confine(layers)` runs in the freshly forked guest; `enter_namespaces()` runs once in the zygote,
+so that it costs a guest nothing. Everything here fails closed: a layer that cannot be installed
+raises LayerError, and the guest ends without having read a program.
+Standard library only: this module is loaded by the process that forks guests.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from sandbox import landlock, seccomp
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # prctl(2)
+_CAPABILITY_VERSION_3 = 0x20080522  # capget(2)
+
+_CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000  # unshare(2)
+_CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+_MS_BIND, _MS_REC, _MS_PRIVATE, _MNT_DETACH = 4096, 16384, 1 << 18, 2  # mount(2), umount2(2)
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4  # mount_setattr(2)
+_SYS_MOUNT_SETATTR = 442
+_SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class LayerError(Exception):
+    """A layer could not be installed: which one, and the kernel's reason."""
+
+    def __init__(self, layer: str, reason: object) -> None:
+        super().__init__(f"{layer}: {reason}")
+        self.layer = layer
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What a guest gives up. None leaves a layer out: where the platform has none, or in a test.
+
+    `rlimits` are (resource, limit) pairs; `uid` is user and group at once; `ruleset` is a
+    Landlock descriptor with its ABI version; `filter` is a packed seccomp program.
+    """
+
+    rlimits: tuple[tuple[int, int], ...] | None
+    uid: int | None
+    ruleset: tuple[int, int] | None
+    filter: bytes | None
+
+
+def confine(layers: Layers) -> None:
+    """Give up every right of the calling process but to compute and to use descriptors 0 to 2.
+
+    Raises LayerError. Order: descriptors, session, rlimits, ids, capabilities, parent-death
+    signal (a change of uid clears it, prctl(2)), no_new_privs, Landlock, and seccomp last, for
+    it denies what the others need.
+    """
+    ruleset = None
+    if layers.ruleset is not None:
+        ruleset = os.dup2(layers.ruleset[0], 3, inheritable=False)
+    os.closerange(3 if ruleset is None else 4, 1 << 20)
+    os.setsid()
+    if layers.rlimits is not None:
+        _layer("rlimits", lambda: _set_rlimits(layers.rlimits or ()))
+    if layers.uid is not None:
+        uid = layers.uid
+        _layer("uid", lambda: _change_ids(uid))
+    _layer("capabilities", _drop_capabilities)
+    _layer("parent-death signal", lambda: _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL))
+    _layer("dumpable", lambda: _prctl(_PR_SET_DUMPABLE, 0))
+    _layer("no_new_privs", lambda: _prctl(_PR_SET_NO_NEW_PRIVS, 1))
+    if layers.ruleset is not None:
+        abi_version = layers.ruleset[1]
+        _layer("landlock", lambda: landlock.restrict_self(3, abi_version))
+        os.close(3)
+    if layers.filter is not None:
+        program = layers.filter
+        _layer("seccomp", lambda: seccomp.install(program))
+
+
+def _layer(name: str, install: Callable[[], None]) -> None:
+    try:
+        install()
+    except (OSError, ValueError) as error:
+        raise LayerError(name, error) from error
+
+
+def _set_rlimits(rlimits: Iterable[tuple[int, int]]) -> None:
+    for which, limit in rlimits:
+        hard = limit
+        if which == resource.RLIMIT_CPU:
+            hard = limit + 1  # SIGXCPU at the soft limit tells why; SIGKILL follows if ignored
+        resource.setrlimit(which, (limit, hard))
+
+
+def _change_ids(uid: int) -> None:
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    if os.getresuid() != (uid, uid, uid) or os.getresgid() != (uid, uid, uid) or os.getgroups():
+        raise OSError("the kernel kept an old id")
+
+
+def _drop_capabilities() -> None:
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _call(_libc.capset, ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
+
+
+def _prctl(option: int, value: int) -> None:
+    _call(_libc.prctl, option, *(ctypes.c_ulong(number) for number in (value, 0, 0, 0)))
+
+
+def _call(function: Callable[..., int], *arguments: object) -> None:
+    if function(*arguments) < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def enter_namespaces(readable_paths: Iterable[str]) -> None:
+    """Move the calling, single-threaded process and its future children out of sight of the host.
+
+    New network (with no interface up), IPC, UTS, PID and mount namespaces; the root becomes a
+    read-only view of `readable_paths` and nothing else, without /proc. As a plain user this goes
+    through a user namespace. The caller keeps its own PID; its children are numbered in the new
+    namespace, where an idle first process keeps it alive, and where all die with that one.
+    Raises LayerError; the process may then be half moved and must not go on.
+    """
+    _layer("namespaces", _unshare)
+    _layer("namespaces", _start_first_process)
+    _layer("namespaces", lambda: _change_root(readable_paths))
+
+
+def _unshare() -> None:
+    flags = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET
+    uid, gid = os.geteuid(), os.getegid()
+    if uid == 0:
+        _call(_libc.unshare, flags)
+    else:
+        _call(_libc.unshare, flags | _CLONE_NEWUSER)
+        for name, text in (
+            ("setgroups", "deny"),  # user_namespaces(7): demanded before gid_map
+            ("uid_map", f"{uid} {uid} 1"),
+            ("gid_map", f"{gid} {gid} 1"),
+        ):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    socket.sethostname("guest")
+
+
+def _start_first_process() -> None:
+    """Fork the namespace's process 1: idle, and gone as soon as the zygote is."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        try:
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            os.write(theirs, b"1")  # fails, and ends this process, if the zygote is gone already
+            os.closerange(0, 1 << 20)
+            while True:
+                signal.pause()
+        finally:
+            os._exit(1)
+    os.close(theirs)
+    if os.read(ours, 1) != b"1":
+        raise OSError("the first process of the namespace did not start")
+    os.close(ours)
+
+
+def _change_root(readable_paths: Iterable[str]) -> None:
+    root = b"/proc"  # any directory that is always there and holds nothing a guest may read
+    _mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None)
+    names = dict.fromkeys(
+        name for path in readable_paths for name in (path, os.path.realpath(path))
+    )
+    _mount(b"tmpfs", root, b"tmpfs", 0, b"size=1m,mode=755")
+    shown: list[str] = []
+    for name in sorted(filter(os.path.exists, names)):
+        if any(name.startswith(f"{folder}/") for folder in shown):
+            continue
+        target = root + os.fsencode(name)
+        if os.path.isdir(name):
+            os.makedirs(target, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o444))
+        _mount(os.fsencode(name), target, None, _MS_BIND | _MS_REC, None)
+        shown.append(name)
+    os.chdir(root)
+    _call(_libc.syscall, ctypes.c_long(_SYS_PIVOT_ROOT[os.uname().machine]), b".", b".")
+    _call(_libc.umount2, b".", _MNT_DETACH)
+    os.chdir("/")
+    attributes = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV
+    _call(
+        _libc.syscall,
+        ctypes.c_long(_SYS_MOUNT_SETATTR),
+        ctypes.c_int(_AT_FDCWD),
+        b"/",
+        ctypes.c_uint(_AT_RECURSIVE),
+        (ctypes.c_uint64 * 4)(attributes, 0, 0, 0),
+        ctypes.c_size_t(32),
+    )
+
+
+def _mount(
+    source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: bytes | None
+) -> None:
+    _call(_libc.mount, source, target, kind, ctypes.c_ulong(flags), data)

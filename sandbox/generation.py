@@ -1,0 +1,314 @@
+"""One policy in force, with the zygote that prepares its guests: the function's side of the socket.
+
+A generation never changes. A new policy, a dead zygote or an old one means a new generation.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import platform
+import resource
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox import seccomp
+from sandbox.outcome import Outcome, from_ending, from_report
+from sandbox.policy import Policy
+from sandbox.zygote import ANSWERED, ENDING, GUEST, NOTICE, TAKEN
+
+_FOLDER = Path(__file__).resolve().parent
+_START_SECONDS = 30.0
+_GRACE_SECONDS = 2.0  # what a zygote may be late with before it counts as stuck
+_REPORT_BYTES = 16384
+
+_CURES = {
+    "uid": "start as root with the capabilities SETUID, SETGID and KILL, or as a plain user "
+    "on a kernel with Landlock",
+    "landlock": "use a kernel of 5.13 or newer with landlock in its `lsm=` list, or start as root",
+    "namespaces": "start as root with the capability SYS_ADMIN, or allow unprivileged user "
+    "namespaces, or take namespaces out of required_layers",
+    "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER",
+    "rlimits": "lower the value in policy.yaml below the hard limit that this service has",
+}
+
+
+class SandboxUnavailable(Exception):
+    """The sandbox cannot serve: which layer, why, and what to change."""
+
+
+class ZygoteGone(Exception):
+    """The zygote died or hangs, so that nothing is known of the guest."""
+
+
+@dataclass(frozen=True)
+class _Guest:
+    number: int
+    program: int
+    output: int
+    report: int
+    status: int
+
+    def close(self) -> None:
+        for descriptor in (self.program, self.output, self.report, self.status):
+            with contextlib.suppress(OSError):  # the program's is closed once it is written
+                os.close(descriptor)
+
+
+def configuration(policy: Policy) -> dict[str, Any]:
+    """Return what a zygote is told, as JSON can hold it: the policy's values and every layer."""
+    rlimits = policy.rlimits
+    mib = 1 << 20
+    return {
+        "allowed_imports": list(policy.allowed_imports),
+        "preloaded": dict(policy.preloaded),
+        "dangerous_names": sorted(policy.dangerous_names),
+        "readable_paths": list(policy.readable_paths),
+        "output_bytes": policy.limits.output_bytes,
+        "wall_seconds": policy.limits.wall_seconds,
+        "prepared": policy.limits.prepared_guests,
+        "first_uid": policy.identity.first_uid,
+        "uid_count": policy.identity.uid_count,
+        "rlimits": [
+            (resource.RLIMIT_CPU, rlimits.cpu_seconds),
+            (resource.RLIMIT_AS, rlimits.address_space_mib * mib),
+            (resource.RLIMIT_STACK, rlimits.stack_mib * mib),
+            (resource.RLIMIT_FSIZE, rlimits.file_size_bytes),
+            (resource.RLIMIT_CORE, rlimits.core_bytes),
+            (resource.RLIMIT_NOFILE, rlimits.open_files),
+            (resource.RLIMIT_NPROC, rlimits.processes),
+            (resource.RLIMIT_MEMLOCK, 0),
+            (resource.RLIMIT_MSGQUEUE, 0),
+            (resource.RLIMIT_NICE, 0),
+            (resource.RLIMIT_RTPRIO, 0),
+        ],
+        "filter": base64.b64encode(
+            seccomp.build_filter(policy.denied_syscalls, platform.machine())
+        ).decode(),
+        "uid": True,
+        "landlock": True,
+        "namespaces": True,
+    }
+
+
+class Generation:
+    """A started zygote and the guests that it has prepared; `layers` is what it reported."""
+
+    def __init__(self, policy: Policy, config: Mapping[str, Any] | None = None) -> None:
+        """Start the zygote. Raises SandboxUnavailable. Only tests pass a `config` of their own."""
+        self.policy = policy
+        self.started = time.monotonic()
+        self.served = 0
+        self.running = 0
+        self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(policy.limits.concurrent_guests)
+        self.layers = self._start(dict(config or configuration(policy)))
+
+    def _start(self, config: dict[str, Any]) -> dict[str, str]:
+        report = self._launch(config)
+        absent: dict[str, str] = {}
+        if report.get("failed") == "namespaces":
+            absent["namespaces"] = report["reason"]
+            report = self._launch(config | {"namespaces": False})
+        if "failed" in report:
+            self._refuse(report["failed"], report["reason"])
+        layers: dict[str, str] = report["layers"]
+        for layer in sorted(self.policy.required_layers):
+            if not layers.get(layer):
+                self._refuse(layer, absent.get(layer, f"{layer}: this platform has none"))
+        if not layers.get("uid") and not layers.get("landlock"):
+            self._refuse(
+                "landlock", "neither a change of uid nor Landlock: programs could read the secrets"
+            )
+        return layers
+
+    def _refuse(self, layer: str, reason: str) -> None:
+        self.close()
+        cure = _CURES.get(layer, "see SECURITY.md for what each layer needs")
+        raise SandboxUnavailable(f"layer {layer} is not in force ({reason}); cure: {cure}")
+
+    def _launch(self, config: dict[str, Any]) -> dict[str, Any]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control = ours
+        message = json.dumps(config).encode()
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * len(message) + 65536)
+        with theirs:
+            # No shell and nothing from outside: our own interpreter and our own file.
+            self._process = subprocess.Popen(  # nosec B603
+                [sys.executable, "-I", str(_FOLDER / "zygote.py"), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                cwd=_FOLDER,
+                env=_environment(),
+                start_new_session=True,
+            )
+        ours.settimeout(_START_SECONDS)
+        try:
+            ours.send(message)
+            answer = ours.recv(1 << 16)
+        except OSError as error:
+            answer = b""
+            reason = f"it did not start: {error}"
+        else:
+            reason = "it ended while it started; its own words are in the log"
+        if not answer:
+            self.close()
+            raise SandboxUnavailable(f"the zygote is not there ({reason})")
+        ours.setblocking(False)
+        report: dict[str, Any] = json.loads(answer)
+        if "failed" in report:
+            self.close()
+        return report
+
+    @property
+    def pid(self) -> int:
+        """The zygote's process id."""
+        return self._process.pid
+
+    def run(self, request: bytes, patience: float) -> Outcome:
+        """Run one request in a guest of its own.
+
+        `patience` is how many seconds it may wait for a place. Raises ZygoteGone.
+        """
+        if not self._places.acquire(timeout=patience):
+            return Outcome("busy", error="too many programs are running; try again in a moment")
+        with self._lock:
+            self.running += 1
+            self.served += 1
+        try:
+            return self._run(request)
+        finally:
+            with self._lock:
+                self.running -= 1
+            self._places.release()
+
+    def _run(self, request: bytes) -> Outcome:
+        started = time.monotonic()
+        guest = self._give(request)
+        try:
+            self._notify(TAKEN, guest)
+            report = self._wait(guest)
+            output = _drain(guest.output, self.policy.limits.output_bytes)
+            if report:
+                self._notify(ANSWERED, guest)
+            else:
+                ending = os.read(guest.status, ENDING.size)
+                if not ending:
+                    raise ZygoteGone("the zygote ended")
+            seconds = time.monotonic() - started
+            if report:
+                return from_report(report, output, seconds, self.policy)
+            return from_ending(ending, output, seconds, self.policy)
+        finally:
+            guest.close()
+
+    def _give(self, request: bytes) -> _Guest:
+        """Write the request to a prepared guest, and return that guest."""
+        while True:
+            guest = self._take()
+            try:
+                os.write(guest.program, request)
+                os.close(guest.program)
+                return guest
+            except BrokenPipeError:  # it died while it waited; take the next
+                self._notify(TAKEN, guest)
+                guest.close()
+
+    def _take(self) -> _Guest:
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                message, descriptors, _, _ = socket.recv_fds(
+                    self._control, GUEST.size, 4, socket.MSG_CMSG_CLOEXEC
+                )
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(self._control, select.POLLIN)
+                if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                    raise ZygoteGone("no guest was prepared in time") from None
+                continue
+            except OSError as error:
+                raise ZygoteGone(str(error)) from error
+            if len(descriptors) == 4:
+                return _Guest(GUEST.unpack(message)[0], *descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            if not message:
+                raise ZygoteGone("the zygote ended")
+            raise OSError("no descriptors are left for another guest")
+
+    def _notify(self, what: int, guest: _Guest) -> None:
+        try:
+            self._control.send(NOTICE.pack(what, guest.number))
+        except OSError as error:
+            raise ZygoteGone(str(error)) from error
+
+    def _wait(self, guest: _Guest) -> bytes:
+        """Return the guest's report; empty if it ended without one."""
+        poll = select.poll()
+        poll.register(guest.report, select.POLLIN)
+        poll.register(guest.status, select.POLLIN)
+        deadline = time.monotonic() + self.policy.limits.wall_seconds + _GRACE_SECONDS
+        while True:
+            ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            if not ready:
+                self.kill()
+                raise ZygoteGone("the zygote did not report in time")
+            for descriptor, _ in ready:
+                if descriptor == guest.status:
+                    return _drain(guest.report, _REPORT_BYTES)
+                if report := _drain(guest.report, _REPORT_BYTES):
+                    return report
+                poll.unregister(guest.report)  # it died; how, the status says
+
+    def kill(self) -> None:
+        """End the zygote at once, and with it every guest."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Ask for no more guests and see the zygote off; guests that run may finish in time."""
+        self._control.close()
+        threading.Thread(target=self._see_off, name="zygote-end", daemon=True).start()
+
+    def _see_off(self) -> None:
+        try:
+            self._process.wait(self.policy.limits.wall_seconds + _GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Return the clean environment of zygote and guests.
+
+    The time zone is fixed by file name, so that libc reads it once (tzset(3)); libraries of
+    linear algebra start no threads, which a guest could not have. HOME is a name for programs
+    that ask; nothing can be written there.
+    """
+    return {
+        "PATH": os.defpath,
+        "HOME": "/tmp",  # nosec B108
+        "PYTHONBREAKPOINT": "0",
+        "TZ": os.environ.get("TZ", ":/etc/localtime"),
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def _drain(descriptor: int, limit: int) -> bytes:
+    """Return what is in a pipe now, at most `limit` bytes; its other end may still be open."""
+    data = b""
+    with contextlib.suppress(BlockingIOError):
+        while len(data) < limit and (chunk := os.read(descriptor, limit - len(data))):
+            data += chunk
+    return data

@@ -1,0 +1,217 @@
+"""One program: read it, evaluate it, echo the last expression's value, and exit.
+
+Runs in a confined child of the zygote. Whatever is decided here is defence in depth and comfort:
+the program may do with this process what it likes, and what comes out of it is never trusted.
+Standard library only: this module is loaded by the process that forks guests.
+"""
+
+import ast
+import builtins
+import importlib
+import io
+import json
+import os
+import resource
+import struct
+import sys
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from sandbox import user_defined
+
+# How a program ended by its guest's own word: verdict, CPU seconds, peak KiB; then the error's
+# text. A hostile program can write what it likes here: it is shown to its sender alone, and the
+# guest is killed as soon as it has spoken.
+REPORT = struct.Struct("=Bdq")
+OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT, NOT_CONFINED = range(6)
+
+_NAME = "<program>"
+_ERROR_CHARACTERS = 2000
+
+
+@dataclass(frozen=True)
+class World:
+    """What a program finds: names bound to modules, modules it may import, builtins it lacks."""
+
+    preloaded: Mapping[str, types.ModuleType]
+    allowed_imports: frozenset[str]
+    removed_builtins: frozenset[str]
+    output_bytes: int
+
+
+def main(world: World) -> NoReturn:
+    """Read one program from descriptor 0, run it, report on descriptor 2, and end the process."""
+    _rehearse(world)
+    request = _read_request()
+    if request is None:
+        os._exit(0)
+    sys.stdout = _text(_Capped(1, world.output_bytes))
+    namespace = _namespace(world, request["helpers"], request["unchecked"])
+    end(*_run(request["source"], namespace))
+
+
+def end(verdict: int, error: str = "") -> NoReturn:
+    """Report how the program ended, and end the process without any clean-up."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    report = REPORT.pack(verdict, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+    try:
+        os.write(2, report + error.encode("utf-8", "backslashreplace"))
+    finally:
+        os._exit(0)
+
+
+def _read_request() -> dict[str, Any] | None:
+    """Return the request, or None if this guest is let go without one."""
+    data = b""
+    while chunk := os.read(0, 1 << 17):
+        data += chunk
+    os.close(0)
+    return json.loads(data) if data else None
+
+
+def _rehearse(world: World) -> None:
+    """Run a program into the void, so that this process's copies of the pages it needs exist."""
+    sys.stdout = _text(io.BytesIO())
+    _run("import math\nmath.pi", _namespace(world, False, False))
+
+
+def _text(raw: Any) -> io.TextIOWrapper:
+    """Return a stream that holds nothing back, for a program may be killed at any time."""
+    return io.TextIOWrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)
+
+
+class _Capped(io.RawIOBase):
+    """A descriptor that takes so many bytes; at the first one too many the process exits."""
+
+    def __init__(self, descriptor: int, limit: int) -> None:
+        self._descriptor = descriptor
+        self._left = limit
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        taken = bytes(data[: self._left])
+        try:
+            written = os.write(self._descriptor, taken) if taken else 0
+        except BlockingIOError:  # the pipe is full, and nobody reads before this process ends
+            written = 0
+        if written < len(data):
+            end(OUTPUT_LIMIT)
+        self._left -= written
+        return written
+
+
+def _namespace(world: World, helpers: bool, unchecked: bool) -> dict[str, Any]:
+    """Return the globals of a program, which also become the module `__main__`."""
+    main_module = types.ModuleType("__main__")
+    namespace = main_module.__dict__
+    namespace.update(world.preloaded)
+    if helpers:
+        namespace.update((name, getattr(user_defined, name)) for name in user_defined.__all__)
+    if unchecked:
+        namespace["__builtins__"] = builtins
+    else:
+        reduced = {
+            name: value
+            for name, value in vars(builtins).items()
+            if name not in world.removed_builtins and not name.startswith("__")
+        }
+        reduced["__build_class__"] = builtins.__build_class__
+        reduced["__import__"] = _guarded_import(world.allowed_imports)
+        namespace["__builtins__"] = reduced
+    sys.modules["__main__"] = main_module
+    return namespace
+
+
+def _guarded_import(allowed: frozenset[str]) -> Callable[..., types.ModuleType]:
+    real_import = builtins.__import__
+
+    def guarded(
+        name: str,
+        globals: Mapping[str, object] | None = None,  # noqa: A002
+        locals: Mapping[str, object] | None = None,  # noqa: A002
+        fromlist: Any = (),
+        level: int = 0,
+    ) -> types.ModuleType:
+        # The interpreter's own C code (strptime, big integers) imports through its caller's
+        # builtins and passes a list (Python/import.c, PyImport_Import); a statement does not.
+        if type(fromlist) is list:
+            return real_import(name, globals, locals, fromlist, level)
+        if level or name not in allowed:
+            raise ImportError(f"{name} may not be imported here")
+        if not fromlist:
+            return real_import(name)
+        module = importlib.import_module(name)
+        for item in fromlist:
+            if item != "*" and not hasattr(module, item):  # nor is a submodule looked for
+                raise ImportError(f"cannot import name {item!r} from {name!r}")
+            value = getattr(module, item, None)
+            if isinstance(value, types.ModuleType) and value.__name__ not in allowed:
+                raise ImportError(f"{name}.{item} may not be imported here")
+        return module
+
+    return guarded
+
+
+def _run(source: str, namespace: dict[str, Any]) -> tuple[int, str]:
+    """Run every statement; print the value of a last expression unless it is None.
+
+    Returns the verdict, and an error's one line.
+    """
+    try:
+        try:
+            statements, expression = _compile(source)
+        except (SyntaxError, ValueError) as error:
+            return SYNTAX_ERROR, _describe(error, source)
+        # To run it is what this process, confined and of no other use, exists for.
+        if statements is not None:
+            exec(statements, namespace)  # nosec B102
+        if expression is not None:
+            value = eval(expression, namespace)  # nosec B307
+            if value is not None:
+                print(value)  # noqa: T201
+        return OK, ""
+    except MemoryError:
+        return MEMORY_LIMIT, ""
+    except SystemExit as error:
+        return (ERROR, _describe(error, source)) if error.code else (OK, "")
+    except BaseException as error:
+        return ERROR, _describe(error, source)
+
+
+def _compile(source: str) -> tuple[types.CodeType | None, types.CodeType | None]:
+    tree = ast.parse(source, _NAME)
+    expression = None
+    if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+        tree.body.pop()
+        expression = compile(ast.Expression(last.value), _NAME, "eval", dont_inherit=True)
+    statements = compile(tree, _NAME, "exec", dont_inherit=True) if tree.body else None
+    return statements, expression
+
+
+def _describe(error: BaseException, source: str) -> str:
+    """Return one line: the error's type and text, and its line where the program has several."""
+    name = type(error).__name__
+    try:
+        if isinstance(error, SyntaxError):
+            text, line = str(error.msg), error.lineno
+        else:
+            text, line = str(error), _line_of(error)
+        text = " ".join(text.split("\n"))[:_ERROR_CHARACTERS]
+    except BaseException as second:  # the program's own exception class may do anything
+        text, line = f"({type(second).__name__} in its text)", None
+    message = f"{name}: {text}" if text else name
+    return f"{message} (line {line})" if line is not None and "\n" in source.strip() else message
+
+
+def _line_of(error: BaseException) -> int | None:
+    line = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == _NAME:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line

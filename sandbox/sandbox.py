@@ -1,0 +1,147 @@
+"""The sandbox as the rest of the project sees it: programs in, outcomes out."""
+
+import json
+import logging
+import threading
+import time
+from typing import Any
+
+from sandbox.checker import check
+from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone
+from sandbox.outcome import Kind, Outcome
+from sandbox.policy import Policy
+
+__all__ = ["Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
+
+log = logging.getLogger(__name__)
+
+
+class Sandbox:
+    """Runs programs under one policy at a time. Every method may be called from any thread."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._generation: Generation | None = None
+        self._changing = threading.Lock()
+        self._renewing = False
+        self._restarts = 0
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._policy
+
+    def start(self) -> None:
+        """Start the zygote and test the boundary. Raises SandboxUnavailable, with the cure."""
+        self.reload(self._policy)
+
+    def reload(self, policy: Policy) -> None:
+        """Put a policy in force; programs that run finish under the old one.
+
+        Raises SandboxUnavailable, and then the old policy goes on.
+        """
+        with self._changing:
+            self._swap(Generation(policy))
+
+    def _swap(self, new: Generation) -> None:
+        old, self._generation, self._policy = self._generation, new, new.policy
+        if old is not None:
+            old.close()
+
+    def close(self) -> None:
+        """End the zygote; programs that run may finish within their time."""
+        with self._changing:
+            if self._generation is not None:
+                self._generation.close()
+                self._generation = None
+
+    def run(self, source: str, *, helpers: bool = False, unchecked: bool = False) -> Outcome:
+        """Check a program and run it in a process of its own.
+
+        Takes any text; `helpers` binds nf and fact; `unchecked` leaves out the checker, the
+        import guard and the reduced builtins, so that the operating system's layers are alone.
+        Never raises. A run whose zygote dies is repeated once, for programs have no side effects.
+        """
+        reason = "it is not started"
+        for _ in range(2):
+            generation = self._generation
+            if generation is None:
+                break
+            if not unchecked and (refusal := _refusal(source, generation.policy)):
+                return refusal
+            request = {"source": source, "helpers": helpers, "unchecked": unchecked}
+            try:
+                outcome = generation.run(
+                    json.dumps(request).encode(), generation.policy.limits.queue_seconds
+                )
+            except ZygoteGone as error:
+                reason = str(error)
+                self._restart(generation, reason)
+            except OSError as error:
+                reason = str(error)
+                break
+            else:
+                self._renew_if_old(generation)
+                return outcome
+        return Outcome("unavailable", error=f"the sandbox cannot run programs now ({reason})")
+
+    def _restart(self, dead: Generation, reason: str) -> None:
+        with self._changing:
+            if self._generation is not dead:
+                return
+            log.warning("starting another zygote: %s", reason)
+            dead.kill()
+            try:
+                self._swap(Generation(dead.policy))
+                self._restarts += 1
+            except SandboxUnavailable as error:
+                log.error("%s", error)
+
+    def _renew_if_old(self, generation: Generation) -> None:
+        limits = generation.policy.limits
+        age = time.monotonic() - generation.started
+        if generation.served < limits.zygote_guests and age < limits.zygote_minutes * 60:
+            return
+        with self._changing:
+            if self._renewing or self._generation is not generation:
+                return
+            self._renewing = True
+        threading.Thread(target=self._renew, args=[generation], name="zygote-renewal").start()
+
+    def _renew(self, old: Generation) -> None:
+        try:
+            new = Generation(old.policy)
+        except SandboxUnavailable as error:
+            log.error("the zygote stays, for its successor did not start: %s", error)
+            return
+        finally:
+            self._renewing = False
+        with self._changing:
+            if self._generation is old:
+                self._swap(new)
+            else:
+                new.close()
+
+    def status(self) -> dict[str, Any]:
+        """Return what health reports: the layers in force, and counts of guests and restarts."""
+        generation = self._generation
+        if generation is None:
+            return {"serving": False}
+        return {
+            "serving": True,
+            "layers": generation.layers,
+            "guests": {"running": generation.running, "served": generation.served},
+            "zygote": {
+                "restarts": self._restarts,
+                "age_seconds": round(time.monotonic() - generation.started),
+            },
+        }
+
+
+def _refusal(source: str, policy: Policy) -> Outcome | None:
+    violations = tuple(check(source, policy))
+    if not violations:
+        return None
+    first = violations[0]
+    kind: Kind = "syntax_error" if first.rule == "syntax" else "rejected"
+    return Outcome(kind, error=first.message, violations=violations)
