@@ -236,7 +236,7 @@ MISTAKES = [
     ("  - json", "  - ^json.", "bad-name", "full dotted name of one module"),
     ("  - eval", "  - ^eval()", "bad-name", "one Python name"),
     ("  js: json", "  ^j-s: json", "bad-name", "one Python name"),
-    ("[sys, gi_frame]", "[sys, ^gi.frame]", "bad-name", "one Python name"),
+    ("[sys, gi_frame]", "[sys, ^gi-frame]", "bad-name", "one attribute's name"),
     ("allowed_dunders: []", "allowed_dunders: [^init]", "bad-name", "one method name"),
     ("  - '@python'", "  - ^python", "bad-name", "one absolute path"),
     ("  - '@python'", "  - ^'/'", "bad-name", "one absolute path"),
