@@ -3,9 +3,7 @@
 import json
 import os
 import signal
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,8 +15,9 @@ import pytest
 import urllib3
 
 from sandbox.policy import Policy, load_policy
+from tools import serve
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = serve.ROOT
 READY_WITHIN = 20  # seconds; generous, for machines that run many tests at once
 
 
@@ -72,28 +71,19 @@ def message(text: str, **fields: Any) -> dict[str, Any]:
     return {"message_id": 1, "date": 1, "chat": chat, "from": person, "text": text} | fields
 
 
-def free_port() -> int:
-    """Return a TCP port on the loopback address that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 @contextmanager
 def running_services(folder: Path) -> Iterator[Callable[..., Service]]:
     """Give a function that starts services, and stop all that it started at the end."""
     started: list[Service] = []
 
     def start(**environment: str) -> Service:
-        url = f"http://127.0.0.1:{free_port()}"
+        url = f"http://127.0.0.1:{serve.free_port()}"
         log = folder / f"service-{len(started)}.log"
-        command = [sys.executable, "-m", "gunicorn", "--config", "python:function.server"]
         clean: Mapping[str, str] = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
         config = {"CONFIG_PATH": str(folder / "no-config.json")}
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*command, "--bind", url.removeprefix("http://")],
+                serve.command(url.removeprefix("http://")),
                 env={**clean, **config, **environment},
                 stdout=output,
                 stderr=output,

@@ -4,12 +4,14 @@ import argparse
 import json
 import os
 import shlex
+import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-EXAMPLE = {
+EXAMPLE: dict[str, Any] = {
     "message_id": 1,
     "date": 1,
     "chat": {"id": 1, "type": "private"},
@@ -24,6 +26,19 @@ def question(bind: str) -> str:
     return f"curl -s http://{bind}/message -H 'Content-Type: application/json' -d {body}"
 
 
+def free_port() -> int:
+    """Return a TCP port on the loopback address that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def command(bind: str) -> list[str]:
+    """Return the command that serves at `bind`, HOST:PORT; to be run in ROOT."""
+    return [sys.executable, "-m", "gunicorn", "--config", "python:function.server", "--bind", bind]
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Replace this process with gunicorn."""
     parser = argparse.ArgumentParser(prog="serve", description=__doc__)
@@ -36,8 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.environ["POLICY_PATH"] = str(options.policy.resolve())
     print(f"When it is ready, ask it in another shell:\n  {question(options.bind)}", flush=True)
     os.chdir(ROOT)
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:function.server"]
-    os.execv(sys.executable, [*command, "--bind", options.bind])  # nosec B606
+    os.execv(sys.executable, command(options.bind))  # nosec B606
 
 
 if __name__ == "__main__":

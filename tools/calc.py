@@ -1,0 +1,79 @@
+"""Runs one program as the bot would, without HTTP, and prints the answer.
+
+Exits with 0 if the program ended well, 1 if it did not, 2 if it could not be tried.
+"""
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+from function import replies
+from function.calculator import calculate
+from sandbox.policy import PolicyError, load_policy
+from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
+from tools.serve import ROOT
+
+
+class Unchecked(Sandbox):
+    """A sandbox that leaves everything to the operating system's layers."""
+
+    def run(self, source: str, *, helpers: bool = False, unchecked: bool = True) -> Outcome:
+        """Run a program without checker, import guard and reduced builtins."""
+        return super().run(source, helpers=helpers, unchecked=unchecked)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the program that the command line names and return the exit status."""
+    parser = argparse.ArgumentParser(prog="calc", description=__doc__)
+    parser.add_argument(
+        "program",
+        metavar="PROGRAM",
+        help="its text, or - for standard input; after -- if it begins with a minus sign",
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole outcome as JSON")
+    parser.add_argument("--inline", action="store_true", help="answer as to an inline query")
+    parser.add_argument(
+        "--policy",
+        type=Path,
+        default=ROOT / "policy.yaml",
+        metavar="FILE",
+        help="instead of policy.yaml",
+    )
+    parser.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="skip the checker, the import guard and the "
+        "reduced builtins: try the operating system's layers alone",
+    )
+    options = parser.parse_args(arguments)
+    source = options.program
+    if source == "-":
+        source = sys.stdin.buffer.read().decode("utf-8", "replace")
+    if options.unchecked:
+        print("UNCHECKED: only the operating system's layers are in force.", file=sys.stderr)
+    try:
+        policy = load_policy(options.policy)
+        sandbox = (Unchecked if options.unchecked else Sandbox)(policy)
+        sandbox.start()
+    except (OSError, PolicyError, SandboxUnavailable) as error:
+        print(error, file=sys.stderr)
+        return 2
+    try:
+        answer = calculate(source, sandbox, helpers=options.inline)
+    finally:
+        sandbox.close()
+    if options.json:
+        print(json.dumps(dataclasses.asdict(answer.outcome), indent=2))
+    elif options.inline:
+        for article in replies.articles(answer, policy):
+            print(article.message.text)
+    else:
+        reply = replies.reply(answer, policy)
+        print(*filter(None, [reply.document, reply.message.text]), sep="\n")
+    return 0 if answer.outcome.kind == "ok" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

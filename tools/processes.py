@@ -1,0 +1,49 @@
+"""What a tree of processes uses, read from /proc (proc(5))."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def tree(root: int) -> list[int]:
+    """Return a process and all its descendants, parents first; those that end meanwhile miss."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = [root]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """Return the CPU time of processes and of all the children that they have waited for."""
+    return sum(sum(map(int, fields[11:15])) for pid in pids if (fields := _stat(pid))) / _TICKS
+
+
+def memory_mib(pid: int) -> float:
+    """Return a process's proportional set size, or 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def command_line(pid: int) -> str:
+    """Return a process's command line, or nothing if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the third, the state, on."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
