@@ -1,0 +1,67 @@
+"""Finds the program in what a person wrote: its formatted or fenced code, or all of it."""
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Literal, NamedTuple
+
+# A fence opens at the start of a line; the closing one may be forgotten.
+_FENCE = re.compile(
+    r"^[^\S\n]*```(?:[A-Za-z][\w+-]*[^\S\n]*\n|(?:python3?|py3?)\b)?(.*?)(?:```[^\S\n]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_BACKTICKS = re.compile(r"(`{1,2})([^`]+)\1")
+
+
+class Span(NamedTuple):
+    """A part of a text that is formatted as code, from `start` to before `stop` in code points."""
+
+    kind: Literal["pre", "code"]
+    start: int
+    stop: int
+
+
+def find_program(
+    text: str, spans: Iterable[Span] = (), begin: int = 0, end: int | None = None
+) -> str:
+    """The program in a part of a text, without blank lines around it; "" if there is none.
+
+    That is its formatted or fenced blocks, or the one piece of code amid prose, or else all of it.
+    """
+    end = len(text) if end is None else end
+    inside = [Span(kind, max(start, begin), min(stop, end)) for kind, start, stop in spans]
+    marked = [(kind, text[start:stop]) for kind, start, stop in inside if start < stop]
+    return _without_indent(_code(text[begin:end], marked))
+
+
+def code_spans(text: str, entities: Iterable[tuple[object, int, int]]) -> list[Span]:
+    """The code among entities given as (type, offset, length), which count UTF-16 units.
+
+    One that ends outside the text or inside a surrogate pair is left out.
+    """
+    units = accumulate((1 + (character > "\uffff") for character in text), initial=0)
+    position = {offset: index for index, offset in enumerate(units)}
+    spans = []
+    for kind, offset, length in entities:
+        start, stop = position.get(offset), position.get(offset + length)
+        if (kind == "pre" or kind == "code") and start is not None and stop is not None:
+            spans.append(Span(kind, start, stop))
+    return sorted(spans, key=lambda span: span.start)
+
+
+def _code(text: str, marked: Sequence[tuple[str, str]]) -> str:
+    """The code in a text: its blocks, or the one piece of code amid prose, or all of it."""
+    blocks = [code for kind, code in marked if kind == "pre"] or _FENCE.findall(text)
+    if blocks:
+        return "\n".join(block.strip("\n") for block in blocks)
+    if len(marked) == 1:
+        return marked[0][1]
+    quoted = _BACKTICKS.fullmatch(text.strip())
+    return quoted[2] if quoted else text
+
+
+def _without_indent(source: str) -> str:
+    """A program without blank lines around it and without a common indentation."""
+    source = re.sub(r"\A(?:[^\S\n]*\n)+", "", source.replace("\r\n", "\n")).rstrip()
+    return textwrap.dedent(source).lstrip() if source[:1].isspace() else source

@@ -1,0 +1,118 @@
+"""Makes text survive Telegram: what it deletes, refuses or shows wrongly is replaced beforehand.
+
+What the server does to text is read from its source (tdlib: MessageEntity.cpp, misc.cpp). Lengths
+here are in UTF-16 units: the limit of 4096 counts code points, which are never more.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+MARKS_IN_A_ROW = 4  # accents on one letter; more are ornament that runs over the lines around
+NEWLINES_IN_A_ROW = 4
+
+# Escape sequences of terminals (ECMA-48): colours, cursor movements, window titles.
+_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
+_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
+_NEWLINES = re.compile(rf"\n{{{NEWLINES_IN_A_ROW + 1},}}")
+# A joiner makes one sign of its neighbours in Persian, Hindi or emoji; beside ASCII it only hides.
+_JOINERS = "\u200c\u200d"
+_STRAY_JOINER = re.compile(rf"(?<=[\x00-\x7f])[{_JOINERS}]|[{_JOINERS}](?=[\x00-\x7f]|\Z)")
+_INVISIBLE_MARK = re.compile(
+    "(?<=[\x00-\x7f])[\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
+)
+_DELETED_BY_SERVER = "\u0333\u033f\u030a"
+_BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+_NONCHARACTER = re.compile(
+    "[\ufdd0-\ufdef"
+    + "".join(chr(plane << 16 | end) for plane in range(17) for end in (0xFFFE, 0xFFFF))
+    + "]"
+)
+# A bot token (digits, colon, 35 characters), also with one separator between all characters.
+_TOKEN = re.compile(
+    r"\d{6,12}[:：][A-Za-z0-9_-]{35,}|\d(\W{1,4})(?:\d\1){5,11}[:：](?:\1[A-Za-z0-9_-]){35,}"
+)
+REDACTED = "[token removed]"
+
+
+def visible(text: str) -> str:
+    """A text that Telegram shows as a terminal would; "" if there is nothing to see.
+
+    Takes any str, lone surrogates included. Blank characters alone are shown as Python writes them.
+    """
+    shown = text if text.isascii() else _without_oddities(text)
+    shown = _LINE_ENDS.sub("\n", _TERMINAL.sub("", shown)).expandtabs()
+    shown = _NEWLINES.sub("\n" * NEWLINES_IN_A_ROW, _CONTROLS.sub("", shown)).rstrip()
+    shown = _BLANK_LINES.sub("", shown, count=1)
+    return (ascii(text.strip("\n")) if text.strip("\n") else "") if is_blank(shown) else shown
+
+
+def is_blank(text: str) -> bool:
+    """Whether Telegram, or a person, would take a text for an empty one."""
+    return not any(
+        unicodedata.category(c) == "Co"
+        or (unicodedata.category(c)[0] in "LNPS" and c not in _BLANK_LETTERS)
+        for c in text
+    )
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """A visible text without the secrets, and without anything shaped like a bot token."""
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    return _TOKEN.sub(REDACTED, text)
+
+
+def units(text: str) -> int:
+    """The length of a text in UTF-16 units; surrogates count as one each."""
+    return len(text) + sum(c > "\uffff" for c in text)
+
+
+def cut(text: str, room: int) -> str:
+    """Shorten to `room` units, at least 100: the beginning and the end, and how much is missing."""
+    if units(text) <= room:
+        return text
+    what = "digits" if text.lstrip("-").isdigit() else "characters"
+    gap = "\n" if "\n" in text else " "
+    marker = f"{gap}… {{:,}} {what} left out …{gap}"
+    left = room - len(marker.format(len(text)))
+    head, tail = _first(text, left - left // 3), _last(text, left // 3)
+    # Whole lines, where that costs little.
+    if (end := head.rfind("\n", len(head) * 3 // 4)) >= 0:
+        head = head[:end]
+    if (end := tail.find("\n", 0, len(tail) // 4)) >= 0:
+        tail = tail[end + 1 :]
+    return head + marker.format(len(text) - len(head) - len(tail)) + tail
+
+
+def _first(text: str, room: int) -> str:
+    return text.encode("utf-16-le")[: room * 2].decode("utf-16-le", "ignore")
+
+
+def _last(text: str, room: int) -> str:
+    tail = text.encode("utf-16-le")[-room * 2 :].decode("utf-16-le", "ignore")
+    while tail and (tail[0] in _JOINERS or unicodedata.category(tail[0])[0] == "M"):
+        tail = tail[1:]
+    return tail
+
+
+def _without_oddities(text: str) -> str:
+    """What only text beyond ASCII needs: surrogates, invisible and ornamental characters."""
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = _NONCHARACTER.sub("\ufffd", text)
+    # The server deletes the ring above, which "å" may hold: compose it first.
+    text = re.sub(".\u030a", lambda pair: unicodedata.normalize("NFC", pair[0]), text)
+    kept = [""]
+    marks = 0
+    for c in text:
+        category = unicodedata.category(c)
+        marks = marks + 1 if category in ("Mn", "Me") else 0
+        if c in _JOINERS:
+            hidden = kept[-1] in _JOINERS
+        else:
+            hidden = category == "Cf" or marks > MARKS_IN_A_ROW or c in _DELETED_BY_SERVER
+        if not hidden:
+            kept.append(c)
+    return _STRAY_JOINER.sub("", _INVISIBLE_MARK.sub("", "".join(kept)))
