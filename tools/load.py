@@ -85,7 +85,7 @@ def run(job: Job) -> Sample:
             now = time.perf_counter()
             if answer.startswith(b"HTTP/1.1 200") and expected in answer:
                 sample.milliseconds.append((now - started[descriptor]) * 1000)
-            elif answer.startswith((b"HTTP/1.1 503", b"HTTP/1.1 429")):
+            elif answer.startswith(b"HTTP/1.1 503") or b"Too many programs" in answer:
                 sample.refused += 1
             else:
                 sample.wrong.append(answer[:500].decode(errors="replace"))
