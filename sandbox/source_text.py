@@ -1,0 +1,138 @@
+"""A program as text: its lines as the parser counts them, its escapes, its syntax tree."""
+
+import ast
+import bisect
+import re
+import unicodedata
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+__all__ = ["PROGRAM_NAME", "Decoded", "Lines", "Unparsed", "decode_escapes", "normalised", "parse"]
+
+PROGRAM_NAME = "<program>"
+
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+_ESCAPES = re.compile(
+    r"\\(?:\\|\r?\n|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})"
+    r"|([0-7]{1,3})|N\{([^{}\n]{1,100})\})|[^\x00-\x7f]"
+)
+
+
+class Lines:
+    """The lines of a source. The parser ends them at LF, CR LF and CR, and nowhere else."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(end.end() for end in _LINE_ENDS.finditer(self._source))]
+
+    @cached_property
+    def _is_ascii(self) -> bool:
+        return self._source.isascii()
+
+    def at(self, index: int) -> tuple[int, int]:
+        """Return line and column, from 1, of the character at an index of the source."""
+        line = bisect.bisect_right(self._starts, index)
+        return line, index - self._starts[line - 1] + 1
+
+    def of_node(self, line: int, offset: int) -> tuple[int, int]:
+        """Return line and column, from 1, for a node's line and its offset in UTF-8 bytes.
+
+        Places outside the source, which f-strings have on Python 3.11, are moved to its edge.
+        """
+        line = min(max(line, 1), len(self._starts))
+        start = self._starts[line - 1]
+        text = self._source[start : start + offset]
+        if not self._is_ascii:
+            text = text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")
+        return self.at(min(start + len(text), len(self._source)))
+
+
+@dataclass(frozen=True)
+class Unparsed:
+    """Why a source does not parse; line and column from 1."""
+
+    line: int
+    column: int
+    message: str
+
+
+# The parser's warnings ("\d") would reach stderr, or be errors. The one filter that is in nobody's
+# way is for our file name alone, and is put in once: switching filters for a call, as
+# `warnings.catch_warnings` does, is not thread-safe.
+_SILENCE = ("ignore", None, Warning, re.compile(re.escape(PROGRAM_NAME)), 0)
+
+
+def parse(source: str) -> ast.Module | Unparsed:
+    """Return the syntax tree of a source, or the parser's complaint. Never raises."""
+    if not warnings.filters or warnings.filters[0] != _SILENCE:  # somebody else's came before it
+        warnings.filterwarnings("ignore", module=re.escape(PROGRAM_NAME))
+    try:
+        return ast.parse(source, PROGRAM_NAME)
+    except SyntaxError as error:
+        return Unparsed(max(error.lineno or 1, 1), max(error.offset or 1, 1), error.msg)
+    except RecursionError as error:
+        return Unparsed(1, 1, str(error))
+    except MemoryError as error:
+        return Unparsed(1, 1, str(error) or "too many nested parts")
+    except Exception as error:  # ValueError, UnicodeEncodeError, SystemError: the parser's own
+        return Unparsed(1, 1, str(error) or type(error).__name__)
+
+
+def normalised(text: str) -> str:
+    """Return text as Python reads names: in Unicode's form NFKC."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A source with its escapes decoded, and where each changed piece stood."""
+
+    text: str
+    _ends: tuple[int, ...]  # in `text`, where a changed piece ends
+    _sources: tuple[int, ...]  # in the source, the same places
+
+    def source_index(self, index: int) -> int:
+        """Return where in the source the character at an index of `text` comes from."""
+        piece = bisect.bisect_right(self._ends, index)
+        if piece == 0:
+            return index
+        return self._sources[piece - 1] + index - self._ends[piece - 1]
+
+
+def decode_escapes(source: str) -> Decoded:
+    """Return a source as a reader of its strings would see it, whatever prefix they have.
+
+    Backslash escapes of all forms (also a backslash at a line's end, which joins two lines) are
+    decoded, and characters that stand for others (NFKC) are replaced.
+    """
+    pieces: list[str] = []
+    ends, sources = [], []
+    length = done = 0
+    for match in _ESCAPES.finditer(source):
+        before, decoded = source[done : match.start()], _decode(match)
+        pieces += before, decoded
+        length += len(before) + len(decoded)
+        done = match.end()
+        ends.append(length)
+        sources.append(done)
+    return Decoded("".join([*pieces, source[done:]]), tuple(ends), tuple(sources))
+
+
+def _decode(escape: re.Match[str]) -> str:
+    text = escape[0]
+    hexadecimal = escape[1] or escape[2] or escape[3]
+    if text[0] != "\\":
+        return unicodedata.normalize("NFKC", text)
+    if hexadecimal or escape[4]:
+        code = int(hexadecimal or escape[4], 16 if hexadecimal else 8)
+        return normalised(chr(code)) if code <= 0x10FFFF else text
+    if escape[5]:
+        try:
+            return normalised(unicodedata.lookup(escape[5]))
+        except KeyError:
+            return text
+    return "" if text[-1] == "\n" else text
