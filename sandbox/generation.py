@@ -57,10 +57,15 @@ class _Guest:
     report: int
     status: int
 
+    def give(self, request: bytes) -> None:
+        """Write the request and close its pipe, once: a number closed twice is another thread's."""
+        with open(self.program, "wb", buffering=0) as pipe:
+            pipe.write(request)
+
     def close(self) -> None:
-        for descriptor in (self.program, self.output, self.report, self.status):
-            with contextlib.suppress(OSError):  # the program's is closed once it is written
-                os.close(descriptor)
+        """Close what `give` leaves open."""
+        for descriptor in (self.output, self.report, self.status):
+            os.close(descriptor)
 
 
 def configuration(policy: Policy) -> dict[str, Any]:
@@ -217,8 +222,7 @@ class Generation:
         while True:
             guest = self._take()
             try:
-                os.write(guest.program, request)
-                os.close(guest.program)
+                guest.give(request)
                 return guest
             except BrokenPipeError:  # it died while it waited; take the next
                 self._notify(TAKEN, guest)
