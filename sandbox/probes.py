@@ -73,7 +73,7 @@ PROBES = (
         "signal the function, the zygote, a sibling or all",
         """each(call(*signal) for pid in (*OTHERS, -1) for signal in (
             ('kill', pid, 0), ('tkill', pid, 0), ('tgkill', pid, pid, 0),
-            ('rt_sigqueueinfo', pid, 0, bytes(128))))""",
+            ('rt_sigqueueinfo', pid, 0, SIGINFO)))""",
         "allowed EINVAL ESRCH",
     ),
     Probe(
@@ -81,7 +81,7 @@ PROBES = (
         "hold another process, signal it or take its descriptors by pidfd",
         """each([*(call('pidfd_open', pid, 0) for pid in OTHERS),
             call('pidfd_send_signal', -1, 0, 0, 0), call('pidfd_getfd', -1, 0, 0)])""",
-        "allowed EBADF ESRCH",
+        "allowed EBADF ENOENT ESRCH",
     ),
     Probe(
         "ptrace",
@@ -211,7 +211,7 @@ PROBES = (
             call('pivot_root', 0, 0)))""",
         "EBADF EFAULT EINVAL",
     ),
-    Probe("module", "load a kernel module", "call('finit_module', -1, 0, 0)", "EBADF"),
+    Probe("module", "load a kernel module", "call('finit_module', -1, 0, 0)", "EBADF ENOSYS"),
     Probe("clock", "set the clock", "call('settimeofday', 0, 0)", "allowed"),
     # rights
     Probe(
@@ -285,6 +285,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 NUMBERS = TABLES[os.uname().machine]
 PID = os.getpid()
 OTHERS = (FUNCTION, ZYGOTE, PID - 1, PID + 1)
+SIGINFO = bytes(8) + b"\\xff" * 4 + bytes(116)  # si_code SI_QUEUE, as sigqueue(3) has it
 IDS = {*os.getresuid(), *os.getresgid(), *os.getgroups()}
 PLACES = (b"/tmp", b"/dev/shm", b".", b"/dev/null")
 WRITING = (os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_CREAT | os.O_EXCL, os.O_TMPFILE | os.O_RDWR)

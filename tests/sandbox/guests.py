@@ -1,0 +1,48 @@
+"""Guests with layers switched off, which the product cannot make: only a test says what is left."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sandbox.generation import Generation, configuration
+from sandbox.outcome import Outcome
+from sandbox.policy import Policy
+
+# What to pass to `guests` to leave a layer out.
+WITHOUT: dict[str, dict[str, Any]] = {
+    "uid": {"uid": False},
+    "rlimits": {"rlimits": []},
+    "landlock": {"landlock": False},
+    "seccomp": {"filter": ""},
+    "namespaces": {"namespaces": False},
+}
+
+
+class Guests(Generation):
+    """A zygote that serves with whatever layers it was told to have."""
+
+    def _start(self, config: dict[str, Any]) -> dict[str, str]:
+        report = self._launch(config)
+        assert "failed" not in report, report
+        layers: dict[str, str] = report["layers"]
+        return layers
+
+    def run_source(self, source: str, *, unchecked: bool = True) -> Outcome:
+        request = {"source": source, "helpers": False, "unchecked": unchecked}
+        return self.run(json.dumps(request).encode(), 10)
+
+
+@contextmanager
+def guests(policy: Policy, *without: str, **config: Any) -> Iterator[Guests]:
+    """Give guests under `policy` that lack the layers named; `config` changes what else is told."""
+    changes: Mapping[str, Any] = {k: v for name in without for k, v in WITHOUT[name].items()}
+    started = Guests(policy, configuration(policy) | changes | config)
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+def given_rlimits(policy: Policy) -> list[tuple[int, int]]:
+    return [(which, limit) for which, limit in configuration(policy)["rlimits"]]
