@@ -1,65 +1,94 @@
 """How a program binds its names, as far as the text alone proves it.
 
 A program may call a variable `dir` or `input`: harmless where every use is surely of its own
-variable and never of the builtin. And `row.format(...)` is harmless where `row` is surely a literal.
+variable and never of the builtin. And `row.format(x)` is harmless where `row` surely is a literal.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from sandbox.literals import literal_text, reads_attributes
+
+# Kinds that bind their field `name`; type parameters are newer than Python 3.11.
+_NAMED: Any = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler),
+    *(ast.MatchAs, ast.MatchStar),
+    *(
+        getattr(ast, kind)
+        for kind in ("TypeVar", "ParamSpec", "TypeVarTuple")
+        if hasattr(ast, kind)
+    ),
+)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-@dataclass
-class Bindings:
-    """Every name that a program binds -> what it is bound to, in any scope and any order.
-
-    A value is an expression (of a plain assignment), a dotted name (of an import), or None, which
-    stands for all else: parameters, loops, functions, patterns, deletions.
-    """
-
-    values: dict[str, list[ast.expr | str | None]] = field(default_factory=dict)
-    star_import: bool = False
-
-    def add(self, name: str | None, value: ast.expr | str | None = None) -> None:
-        """Note one more binding of `name`."""
-        if name is not None:
-            self.values.setdefault(name, []).append(value)
+# An expression (of a plain assignment), a dotted name (of an import), or None, which stands for all
+# else (parameters, loops, functions, patterns, deletions).
+Value = ast.expr | str | None
+Values = Mapping[str, Sequence[Value]]
 
 
-def bindings(tree: ast.AST) -> Bindings:
-    """Return how the names in a tree are bound."""
-    found = Bindings()
+def bindings(tree: ast.AST) -> Values:
+    """Return every name that a tree binds -> all it is bound to, in any scope and any order."""
+    values: dict[str, list[Value]] = {}
     plain: set[ast.AST] = set()
     for node in ast.walk(tree):  # parents come before their children
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    if isinstance(target, ast.Name):
-                        plain.add(target)
-                        found.add(target.id, value)
-            case ast.Name(ctx=ast.Store() | ast.Del()) if node not in plain:
-                found.add(node.id)
-            case ast.Import(names=aliases):
-                for alias in aliases:
-                    top = alias.name.partition(".")[0]
-                    found.add(alias.asname or top, alias.name if alias.asname else top)
-            case ast.ImportFrom(module=module, names=aliases):
-                for alias in aliases:
-                    found.add(alias.asname or alias.name, f"{module}.{alias.name}")
-                    found.star_import |= alias.name == "*"
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                for name in names:
-                    found.add(name)
-            case ast.arg(arg=name) | ast.MatchMapping(rest=name):
-                found.add(name)
-            case ast.alias():
-                pass
-            case ast.AST(name=str(name)):  # functions, classes, except-as, captures, type params
-                found.add(name)
-    return found
+        if node not in plain:
+            for name, value in _bound_by(node):
+                values.setdefault(name, []).append(value)
+        if isinstance(node, ast.Assign):
+            plain.update(node.targets)
+    return values
+
+
+def _bound_by(node: ast.AST) -> Iterator[tuple[str, Value]]:
+    """Yield the names that one node binds or moves to another scope, and to what."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((one.id, value) for one in targets if isinstance(one, ast.Name))
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            yield name, None
+        case ast.Import(names=aliases):
+            for alias in aliases:
+                module = alias.name if alias.asname else alias.name.partition(".")[0]
+                yield alias.asname or module, module
+        case ast.ImportFrom(module=module, names=aliases):
+            yield from ((alias.asname or alias.name, f"{module}.{alias.name}") for alias in aliases)
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from ((name, None) for name in names)
+        case ast.MatchMapping(rest=str(name)):
+            yield name, None
+        case _ if isinstance(node, _NAMED) and node.name is not None:
+            yield node.name, None
+
+
+def is_plain_text(name: str, values: Values) -> bool:
+    """Tell whether a name is bound, and only to literals whose `.format` reads no attribute."""
+    bound = values.get(name, ())
+    texts = [literal_text(value) for value in bound if isinstance(value, ast.expr)]
+    return (
+        bool(bound)
+        and len(texts) == len(bound)
+        and not any(text is None or reads_attributes(text) for text in texts)
+    )
+
+
+def is_namedtuple(name: str, values: Values) -> bool:
+    """Tell whether a name is bound, and only to classes that namedtuple makes."""
+    bound = values.get(name, ())
+    return bool(bound) and all(_makes_namedtuple(value, values) for value in bound)
+
+
+def _makes_namedtuple(value: Value, values: Values) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id=name)):
+            return {*values.get(name, ())} == {"collections.namedtuple"}
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="namedtuple")):
+            return {*values.get(name, ())} == {"collections"}
+    return False
 
 
 def own_occurrences(tree: ast.AST, wanted: set[str]) -> set[ast.AST]:
@@ -204,24 +233,16 @@ def _stored(nodes: list[ast.stmt] | list[ast.expr]) -> set[str]:
 
 def _shaken(tree: ast.AST, wanted: set[str]) -> set[str]:
     """Return the names for which no proof is tried: deleted, moved between scopes, or stranger."""
-    found = bindings(tree)
-    if found.star_import:
-        return wanted
-    shaken = set()
+    shaken: set[str] = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Name(ctx=ast.Del()):
-                shaken.add(node.id)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                shaken.update(names)
-            case ast.alias(name=name, asname=asname):
-                shaken.add(asname or name)
-            case ast.ClassDef(body=body, name=name):  # a class body's names do fall back
-                shaken |= _stored(body) | {name}
-            case ast.MatchMapping(rest=str(rest)):
-                shaken.add(rest)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                pass
-            case ast.AST(name=str(name)):  # except-as, captures, type parameters
-                shaken.add(name)
+            case ast.Assign() | ast.arg() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                continue
+            case ast.Name(ctx=ast.Store()):
+                continue
+            case ast.alias(name="*"):
+                return wanted
+            case ast.ClassDef(body=body):  # what a class body lacks is looked up outside
+                shaken |= _stored(body)
+        shaken.update(name for name, _ in _bound_by(node))
     return shaken & wanted

@@ -5,19 +5,26 @@ is closed: kinds and fields of nodes that `sandbox/syntax.py` does not list are 
 """
 
 import ast
-import functools
 import heapq
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from sandbox.bindings import bindings, own_occurrences
+from sandbox.bindings import (
+    Values,
+    bindings,
+    is_namedtuple,
+    is_plain_text,
+    own_occurrences,
+)
 from sandbox.literals import (
     hidden_words,
     joined_texts,
     literal_text,
     reads_attributes,
     terms_of_sum,
+    text_of,
 )
 from sandbox.policy import Policy
 from sandbox.source_text import Lines, Unparsed, decode_escapes, normalised, parse
@@ -66,7 +73,7 @@ class _Rules:
     dunders: frozenset[str]
     imports: frozenset[str]
     allowed: str  # the same for a person
-    preloaded: frozenset[tuple[str, str]]
+    preloaded: Mapping[str, str]
     limited: frozenset[str]  # "itemgetter" where attrs hold "statistics.itemgetter"
     hidden: frozenset[str]  # attributes that are no ordinary words
     words: tuple[re.Pattern[str], ...]
@@ -133,7 +140,7 @@ def _rules(policy: Policy) -> _Rules:
             dunders=policy.allowed_dunders,
             imports=frozenset(policy.allowed_imports),
             allowed=", ".join(policy.allowed_imports) or "nothing",
-            preloaded=frozenset(policy.preloaded.items()),
+            preloaded=policy.preloaded,
             limited=frozenset(attr.rpartition(".")[2] for attr in attrs if "." in attr),
             hidden=frozenset(attr for attr in attrs if "_" in attr[1:] and "." not in attr),
             words=policy.blocked_words,
@@ -346,7 +353,7 @@ def _judge_wraps(walk: _Walk, node: ast.Name | ast.Attribute | ast.alias) -> Non
         walk.refuse(node, "wraps", "wraps", message)
 
 
-def _judge_text(walk: _Walk, node: ast.AST, texts: Iterator[str | bytes]) -> None:
+def _judge_texts(walk: _Walk, node: ast.AST, texts: Iterable[str]) -> None:
     for text in texts:
         for word in hidden_words(text, walk.rules.hidden):
             message = f"`{word}` may not stand in a program, not even in text"
@@ -354,104 +361,97 @@ def _judge_text(walk: _Walk, node: ast.AST, texts: Iterator[str | bytes]) -> Non
 
 
 def _judge_constant(walk: _Walk, node: ast.Constant) -> None:
-    if isinstance(node.value, str | bytes):
-        _judge_text(walk, node, iter([node.value]))
+    _judge_texts(walk, node, filter(None, [text_of(node)]))
 
 
 def _judge_operation(walk: _Walk, node: ast.BinOp) -> None:
     if isinstance(node.op, ast.Add) and node not in walk.judged:
         terms, sums = terms_of_sum(node)
         walk.judged.update(sums)
-        _judge_text(walk, node, joined_texts(terms))
+        _judge_texts(walk, node, joined_texts(terms))
 
 
 def _judge_joined_string(walk: _Walk, node: ast.JoinedStr) -> None:
     terms = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-    _judge_text(walk, node, joined_texts(terms))
+    _judge_texts(walk, node, joined_texts(terms))
 
 
 def _judge_bindings(walk: _Walk, tree: ast.AST) -> None:
     """Judge what depends on what else the program binds its names to."""
     if walk.names:
-        wanted = {node.arg if isinstance(node, ast.arg) else node.id for node in walk.names}
-        own = own_occurrences(tree, wanted)
-        for node in walk.names:
+        names = {node: node.arg if isinstance(node, ast.arg) else node.id for node in walk.names}
+        own = own_occurrences(tree, set(names.values()))
+        for node, name in names.items():
             if node not in own:
-                _refuse_name(walk, node, node.arg if isinstance(node, ast.arg) else node.id)
-    if not (walk.formats or walk.limited or walk.patterns):
-        return
-    values = bindings(tree).values
+                _refuse_name(walk, node, name)
+    if walk.formats or walk.limited or walk.patterns:
+        values = bindings(tree)
+        _judge_formats(walk, values)
+        _judge_limited(walk, values)
+        _judge_patterns(walk, values)
 
-    @functools.cache
-    def is_plain(name: str) -> bool:
-        texts = [isinstance(one, ast.expr) and literal_text(one) for one in values.get(name, ())]
-        return any(texts) and all(isinstance(t, str) and not reads_attributes(t) for t in texts)
 
-    @functools.cache
-    def modules(name: str) -> frozenset[str]:
-        imported = {one for one in values.get(name, ()) if isinstance(one, str)}
-        return frozenset(imported | {module for key, module in walk.rules.preloaded if key == name})
-
-    @functools.cache
-    def is_namedtuple(name: str) -> bool:
-        return bool(values.get(name)) and all(map(makes_namedtuple, values[name]))
-
-    def makes_namedtuple(value: ast.expr | str | None) -> bool:
-        match value:
-            case ast.Call(func=ast.Name(id=name)):
-                return {*values.get(name, [])} == {"collections.namedtuple"}
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="namedtuple")):
-                return {*values.get(name, [])} == {"collections"}
-        return False
-
+def _judge_formats(walk: _Walk, values: Values) -> None:
+    names = {node.value.id for node in walk.formats if isinstance(node.value, ast.Name)}
+    plain = {name for name in names if is_plain_text(name, values)}
     for node in walk.formats:
-        base = node.value
-        text = literal_text(base)
-        if isinstance(base, ast.Name) and is_plain(base.id):
-            continue
-        if text is None or reads_attributes(text):
+        text = literal_text(node.value)
+        is_plain = text is not None and not reads_attributes(text)
+        if not is_plain and not (isinstance(node.value, ast.Name) and node.value.id in plain):
             message = "`.format` works here on text in quotes, with no dot or bracket in its fields"
             walk.refuse(node, "format", "format", f"{message}; an f-string does the same")
+
+
+def _judge_limited(walk: _Walk, values: Values) -> None:
+    names = {node.value.id for node in walk.limited if isinstance(node.value, ast.Name)}
+    modules = {
+        name: {value for value in values.get(name, ()) if isinstance(value, str)} for name in names
+    }
     for node in walk.limited:
         if isinstance(node.value, ast.Name):
-            for module in modules(node.value.id):
+            name = node.value.id
+            for module in {*modules[name], walk.rules.preloaded.get(name)}:
                 if f"{module}.{node.attr}" in walk.rules.attrs:
                     message = f"`.{node.attr}` of `{module}` may not be used here"
                     walk.refuse(node, "dangerous-attribute", node.attr, message)
-    for pattern in walk.patterns:
-        name = pattern.cls.id if isinstance(pattern.cls, ast.Name) else ""
-        is_builtin = name in _SELF_MATCHING and name not in values and len(pattern.patterns) == 1
-        if not is_builtin and not is_namedtuple(name):
+
+
+def _judge_patterns(walk: _Walk, values: Values) -> None:
+    names = {node.cls.id for node in walk.patterns if isinstance(node.cls, ast.Name)}
+    namedtuples = {name for name in names if is_namedtuple(name, values)}
+    for node in walk.patterns:
+        name = node.cls.id if isinstance(node.cls, ast.Name) else ""
+        binds_itself = name in _SELF_MATCHING and name not in values and len(node.patterns) == 1
+        if not binds_itself and name not in namedtuples:
             message = "name the attributes in this pattern, as in `case Point(x=a, y=b)`"
-            walk.refuse(pattern, "positional-pattern", name, message)
+            walk.refuse(node, "positional-pattern", name, message)
 
 
-_JUDGES: dict[type[ast.AST], Callable[[_Walk, ast.AST], None]] = {
-    getattr(ast, kind): judge
-    for kind, judge in {
-        "Name": _judge_name,
-        "arg": _judge_arg,
-        "Attribute": _judge_attribute,
-        "Constant": _judge_constant,
-        "BinOp": _judge_operation,
-        "JoinedStr": _judge_joined_string,
-        "TemplateStr": _judge_joined_string,
-        "Call": _judge_call,
-        "FunctionDef": _judge_function,
-        "AsyncFunctionDef": _judge_function,
-        "ClassDef": _judge_class,
-        "Import": _judge_import,
-        "ImportFrom": _judge_import_from,
-        "Global": _judge_bound,
-        "Nonlocal": _judge_bound,
-        "ExceptHandler": _judge_bound,
-        "MatchAs": _judge_bound,
-        "MatchStar": _judge_bound,
-        "MatchMapping": _judge_bound,
-        "MatchClass": _judge_class_pattern,
-        "TypeVar": _judge_bound,
-        "ParamSpec": _judge_bound,
-        "TypeVarTuple": _judge_bound,
-    }.items()
-    if hasattr(ast, kind)
+_JUDGES_BY_NAME: dict[str, Callable[[_Walk, Any], None]] = {
+    "Name": _judge_name,
+    "arg": _judge_arg,
+    "Attribute": _judge_attribute,
+    "Constant": _judge_constant,
+    "BinOp": _judge_operation,
+    "JoinedStr": _judge_joined_string,
+    "TemplateStr": _judge_joined_string,
+    "Call": _judge_call,
+    "FunctionDef": _judge_function,
+    "AsyncFunctionDef": _judge_function,
+    "ClassDef": _judge_class,
+    "Import": _judge_import,
+    "ImportFrom": _judge_import_from,
+    "Global": _judge_bound,
+    "Nonlocal": _judge_bound,
+    "ExceptHandler": _judge_bound,
+    "MatchAs": _judge_bound,
+    "MatchStar": _judge_bound,
+    "MatchMapping": _judge_bound,
+    "MatchClass": _judge_class_pattern,
+    "TypeVar": _judge_bound,
+    "ParamSpec": _judge_bound,
+    "TypeVarTuple": _judge_bound,
+}
+_JUDGES = {
+    getattr(ast, kind): judge for kind, judge in _JUDGES_BY_NAME.items() if hasattr(ast, kind)
 }

@@ -1,4 +1,4 @@
-"""What the literals of a program say: words that name what is hidden, fields that read attributes."""
+"""What a program's literals say: words for what is hidden, fields that read attributes."""
 
 import ast
 import re
@@ -8,35 +8,44 @@ from itertools import groupby
 
 from sandbox.source_text import normalised
 
-__all__ = ["hidden_words", "joined_texts", "literal_text", "reads_attributes", "terms_of_sum"]
+__all__ = [
+    "hidden_words",
+    "joined_texts",
+    "literal_text",
+    "reads_attributes",
+    "terms_of_sum",
+    "text_of",
+]
 
 _WORD = re.compile(r"\w+")
 _DEEPEST_FIELD = 2  # str.format raises ValueError beyond (Objects/stringlib/unicode_format.h)
 
 
-def hidden_words(text: str | bytes, hidden: frozenset[str]) -> Iterator[str]:
+def hidden_words(text: str, hidden: frozenset[str]) -> Iterator[str]:
     """Yield the words of a text that are in `hidden` or hold two underscores beside a letter.
 
     Words in `hidden` hold an underscore. A line drawn with underscores is no word, but for exactly
     two, of which `"__" + name` is made.
     """
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
     text = normalised(text)
     if "_" in text:
         for word in _WORD.findall(text):
-            if word in hidden or "__" in word and (word.strip("_") or text == "__"):
+            if word in hidden or ("__" in word and (word.strip("_") or text == "__")):
                 yield word
 
 
-def joined_texts(terms: list[ast.expr]) -> Iterator[str | bytes]:
+def joined_texts(terms: list[ast.expr]) -> Iterator[str]:
     """Yield what each run of two or more neighbouring literals says when it is joined."""
-    for kind, run in groupby(terms, lambda term: type(getattr(term, "value", None))):
-        pieces = [term.value for term in run if isinstance(term, ast.Constant)]
-        if len(pieces) > 1 and kind is str:
-            yield "".join(map(str, pieces))
-        elif len(pieces) > 1 and kind is bytes:
-            yield b"".join(piece for piece in pieces if isinstance(piece, bytes))
+    for is_text, run in groupby(map(text_of, terms), lambda text: text is not None):
+        pieces = [*filter(None, run)]
+        if is_text and len(pieces) > 1:
+            yield "".join(pieces)
+
+
+def text_of(term: ast.expr) -> str | None:
+    """Return the text of a str or bytes literal, read byte by byte; else None."""
+    value = term.value if isinstance(term, ast.Constant) else None
+    return value.decode("latin-1") if isinstance(value, bytes) else _str_of(term)
 
 
 def terms_of_sum(node: ast.BinOp) -> tuple[list[ast.expr], list[ast.BinOp]]:
@@ -62,16 +71,18 @@ def literal_text(node: ast.expr) -> str | None:
     match node:
         case ast.Constant(value=str(text)):
             return text
-        case ast.BinOp(op=ast.Mult(), left=ast.Constant(value=str(text) | int(text)) as left):
-            right = node.right
-            texts = [left.value, right.value] if isinstance(right, ast.Constant) else []
-            if {type(value) for value in texts} == {str, int}:
-                return next(value for value in texts if isinstance(value, str)) * 2
+        case ast.BinOp(ast.Constant(str(text)), ast.Mult(), ast.Constant(int())) | ast.BinOp(
+            ast.Constant(int()), ast.Mult(), ast.Constant(str(text))
+        ):
+            return text * 2
         case ast.BinOp(op=ast.Add()):
-            values = [getattr(term, "value", None) for term in terms_of_sum(node)[0]]
-            texts = [value for value in values if isinstance(value, str)]
-            return "".join(texts) if len(texts) == len(values) else None
+            texts = [_str_of(term) for term in terms_of_sum(node)[0]]
+            return None if None in texts else "".join(filter(None, texts))
     return None
+
+
+def _str_of(term: ast.expr) -> str | None:
+    return term.value if isinstance(term, ast.Constant) and isinstance(term.value, str) else None
 
 
 def reads_attributes(template: str, depth: int = 0) -> bool:
