@@ -4,7 +4,6 @@ The interpreter imports the same modules, gives up the same rights, namespaces e
 fork server enters once for all), and evaluates the program with the same code. For the bench alone.
 """
 
-import base64
 import json
 import os
 import subprocess  # nosec B404
@@ -15,7 +14,7 @@ import falcon
 from function.app import create_app
 from function.settings import load_settings
 from function.store import open_store
-from sandbox import confine, guest, landlock, zygote
+from sandbox import guest
 from sandbox.generation import configuration
 from sandbox.policy import Policy, load_policy
 from sandbox.sandbox import Kind, Outcome, Sandbox
@@ -27,9 +26,9 @@ class InterpreterEachTime(Sandbox):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        start = (
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); import tools.baseline as b; b.main()"
-        )
+        start = f"import sys; sys.path.insert(0, {str(ROOT)!r})
+from tools import interpreter as i
+i.main()"
         self._command = [sys.executable, "-I", "-c", start, json.dumps(configuration(policy))]
 
     def run(self, source: str, *, helpers: bool = False, unchecked: bool = False) -> Outcome:
@@ -38,25 +37,10 @@ class InterpreterEachTime(Sandbox):
         result = subprocess.run(  # nosec B603
             self._command, input=json.dumps(request).encode(), capture_output=True, check=False
         )
-        kind: Kind = "ok" if result.returncode == 0 else "error"
-        return Outcome(kind, result.stdout.decode(), result.stderr.decode())
-
-
-def main() -> None:
-    """Be the interpreter: import, confine, and run the program that comes on descriptor 0."""
-    config = json.loads(sys.argv[1])
-    world = zygote._world(config)
-    readable = zygote._readable_paths(config["readable_paths"])
-    abi = landlock.abi()
-    confine.confine(
-        confine.Layers(
-            rlimits=tuple((which, limit) for which, limit in config["rlimits"]),
-            uid=config["first_uid"] if os.geteuid() == 0 else None,
-            ruleset=(landlock.create_ruleset(readable, abi), abi) if abi else None,
-            filter=base64.b64decode(config["filter"]),
-        )
-    )
-    guest.main(world)
+        verdict, cpu_seconds, _ = guest.REPORT.unpack_from(result.stderr)
+        error = result.stderr[guest.REPORT.size :].decode()
+        kind: Kind = "ok" if verdict == guest.OK else "error"
+        return Outcome(kind, result.stdout.decode(), error, cpu_seconds=cpu_seconds)
 
 
 def get_app() -> falcon.App:

@@ -121,6 +121,7 @@ def serving(folder: Path, app: str | None = None) -> Iterator[Service]:
         while not _is_right(port):
             if process.poll() is not None or time.perf_counter() > begin + 60:
                 raise SystemExit(f"The service does not answer:\n{log.read_text()}")
+            time.sleep(0.001)
         yield Service(process.pid, port, time.perf_counter() - begin)
     finally:
         process.send_signal(signal.SIGTERM)
@@ -128,11 +129,13 @@ def serving(folder: Path, app: str | None = None) -> Iterator[Service]:
 
 
 def _is_right(port: int) -> bool:
+    """Whether the service answers; raises SystemExit if it does so wrongly."""
     try:
         sample = load.run(job(SHORT, port, connections=1, seconds=60, requests=1))
     except OSError:
-        time.sleep(0.001)
         return False
+    if sample.wrong:
+        raise SystemExit(f"The service answers wrongly:\n{sample.wrong[0]}")
     return bool(sample.milliseconds)
 
 
@@ -244,7 +247,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def run(rounds: int, seconds: float) -> dict[str, Any]:
+def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, Any]:
     """Measure everything and return it, ready for JSON."""
     spawns = 20 * rounds
     bare_python = [sys.executable, "-I", "-S", "-c", "pass"]
@@ -257,9 +260,9 @@ def run(rounds: int, seconds: float) -> dict[str, Any]:
         figures = memory(real)
         launches = [real.launch_seconds]
         plan = [
-            *((real, Series("real", q, n)) for q in (SHORT, LONG, INLINE) for n in CONNECTIONS),
-            *((real, Series("real", EMPTY, n)) for n in CONNECTIONS),
-            *((baseline, Series("baseline", SHORT, n)) for n in CONNECTIONS),
+            *((real, Series("real", q, n)) for q in (SHORT, LONG, INLINE) for n in connections),
+            *((real, Series("real", EMPTY, n)) for n in connections),
+            *((baseline, Series("baseline", SHORT, n)) for n in connections),
         ]
         for _ in range(rounds):
             for service, series in plan:
@@ -360,8 +363,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5, help="of 15 samples each (default: 5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="a sample (default: 1)")
     options = parser.parse_args(arguments)
-    rounds, seconds = (1, 0.1) if options.quick else (options.rounds, options.seconds)
-    result = run(rounds, seconds)
+    if options.quick:
+        result = run(rounds=1, seconds=0.1, connections=CONNECTIONS[:2])
+    else:
+        result = run(options.rounds, options.seconds, CONNECTIONS)
     print(json.dumps(result, indent=2) if options.json else report(result))
     wrong = [answer for row in result["series"] for answer in row["wrong"]]
     for answer in wrong[:3]:

@@ -70,8 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
         for article in replies.articles(answer, policy):
             print(article.message.text)
     else:
-        reply = replies.reply(answer, policy)
-        print(*filter(None, [reply.document, reply.message.text]), sep="\n")
+        print(replies.reply(answer, policy).message.text)
     return 0 if answer.outcome.kind == "ok" else 1
 
 
