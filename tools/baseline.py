@@ -26,10 +26,8 @@ class InterpreterEachTime(Sandbox):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        start = f"import sys; sys.path.insert(0, {str(ROOT)!r})
-from tools import interpreter as i
-i.main()"
-        self._command = [sys.executable, "-I", "-c", start, json.dumps(configuration(policy))]
+        self._command = [sys.executable, "-I", str(ROOT / "tools/interpreter.py")]
+        self._command.append(json.dumps(configuration(policy)))
 
     def run(self, source: str, *, helpers: bool = False, unchecked: bool = False) -> Outcome:
         """Return the outcome of a program, as far as the bench needs it."""

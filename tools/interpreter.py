@@ -8,6 +8,10 @@ import fcntl
 import json
 import os
 import sys
+from pathlib import Path
+
+if __name__ == "__main__":  # started with -I, which leaves the script's folder out of sys.path
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from sandbox import confine, guest, landlock, zygote
 
@@ -30,3 +34,7 @@ def main() -> None:
         )
     )
     guest.main(world)
+
+
+if __name__ == "__main__":
+    main()
