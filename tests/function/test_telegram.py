@@ -215,8 +215,10 @@ json_values = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["message", "text", "from", "chat", "id", "type", "entities", "offset", "length"]
-                + ["caption", "document", "file_id", "reply_to_message", "inline_query", "query"]
+                (
+                    *("message", "text", "from", "chat", "id", "type", "entities", "offset"),
+                    *("length", "caption", "document", "file_id", "reply_to_message", "query"),
+                )
             ),
             inner,
             max_size=6,

@@ -1,0 +1,48 @@
+"""Wires the pieces: create_app() for tests, get_app() for gunicorn. Nothing else."""
+
+import logging
+import os
+import sys
+
+import falcon
+
+from function import resources
+from function.chat import Chat
+from function.settings import Settings, load_settings
+from function.store import Store, open_store
+from function.telegram import Bot
+from function.updates import Updates
+from sandbox.policy import PolicyError, load_policy
+from sandbox.sandbox import Sandbox, SandboxUnavailable
+
+STOP_THE_SERVER = 4  # gunicorn.arbiter.Arbiter.APP_LOAD_ERROR: any other code means "try again"
+
+
+def create_app(settings: Settings, sandbox: Sandbox, store: Store) -> falcon.App:
+    """Return the WSGI application that answers with a started sandbox."""
+    bot = Bot(settings.bot_id, settings.bot_username or None)
+    chat = Chat(sandbox, store, bot, settings.token)
+    updates = Updates(chat, store)
+    app = falcon.App()
+    app.add_route("/webhook", resources.Webhook(settings, updates.answer))
+    app.add_route("/message", resources.Message(settings, chat))
+    app.add_route("/inline", resources.Inline(settings, chat, None))
+    app.add_route("/test", resources.Test())
+    app.add_route("/health", resources.Health(sandbox))
+    app.set_error_serializer(resources.write_error)
+    app.add_error_handler(Exception, resources.take_quietly)
+    return app
+
+
+def get_app() -> falcon.App:
+    """Return what the environment describes, or end with the reason and its cure."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        settings = load_settings(os.environ)
+        sandbox = Sandbox(load_policy(settings.policy_path))
+        store = open_store(settings.store)
+        sandbox.start()
+    except (ValueError, PolicyError, SandboxUnavailable) as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        sys.exit(STOP_THE_SERVER)
+    return create_app(settings, sandbox, store)

@@ -1,0 +1,124 @@
+"""Settings: what the environment and the secrets file say, checked once at start.
+
+Environment:
+  CONFIG_PATH       the secrets file; default /secrets/config.json; may be absent
+  POLICY_PATH       what programs may do; default policy.yaml beside this folder
+  DELIVERY          reply (default): answers travel in the webhook's responses;
+                    api: by calls of their own, so that edits, files and long output work too
+  TELEGRAM_API_URL  another Bot API server, such as a local one; default https://api.telegram.org
+  STORE             what is remembered is kept in this file, or at redis://HOST:PORT
+
+Secrets file, a JSON object:
+  TOKEN             from @BotFather; without it the bot answers anybody, for a trial
+  WEBHOOK_SECRET    what callers must know; 1 to 256 of A-Z a-z 0-9 _ -; else made from the token
+  BOT_USERNAME      the bot's name; else Telegram is asked once
+"""
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be served with; the text is one line: what, where, and the cure."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is configured. An empty text stands for what is not set.
+
+    `webhook_secret` must come with every update; one of `gateway_secrets`, if there are any, with
+    what a gateway forwards.
+    """
+
+    policy_path: Path = ROOT / "policy.yaml"
+    delivery: Literal["reply", "api"] = "reply"
+    telegram_api_url: str = "https://api.telegram.org"
+    store: str = ""
+    token: str = field(default="", repr=False)
+    webhook_secret: str = field(default="", repr=False)
+    gateway_secrets: tuple[str, ...] = field(default=(), repr=False)
+    bot_username: str = ""
+
+    @property
+    def bot_id(self) -> int | None:
+        """The bot's own id, which its token begins with."""
+        return int(self.token.partition(":")[0]) if self.token else None
+
+
+def load_settings(environment: Mapping[str, str]) -> Settings:
+    """Read the environment and the secrets file. Raises SettingsError."""
+    path = Path(environment.get("CONFIG_PATH") or "/secrets/config.json")
+    config = _read(path)
+    token = _checked(config, path, "TOKEN", r"\d+:[A-Za-z0-9_-]+", "copy it from @BotFather")
+    secret = _checked(
+        config,
+        path,
+        "WEBHOOK_SECRET",
+        r"[A-Za-z0-9_-]{1,256}",
+        "use 1 to 256 letters, digits, _ and -, or leave it out",
+    )
+    username = _checked(
+        config,
+        path,
+        "BOT_USERNAME",
+        r"@?[A-Za-z0-9_]{3,32}",
+        "write the name that @BotFather shows",
+    )
+    delivery = environment.get("DELIVERY") or "reply"
+    if delivery not in ("reply", "api"):
+        raise SettingsError(f"DELIVERY is {delivery!r}: set it to reply or api")
+    if delivery == "api" and not token:
+        raise SettingsError(f"DELIVERY=api needs TOKEN in {path}: add it, or set DELIVERY=reply")
+    api_url = environment.get("TELEGRAM_API_URL") or Settings.telegram_api_url
+    if not re.match(r"https?://[^/]", api_url):
+        raise SettingsError(f"TELEGRAM_API_URL is {api_url!r}: write it as http://HOST:PORT")
+    return Settings(
+        policy_path=Path(environment.get("POLICY_PATH") or Settings.policy_path),
+        delivery=delivery,  # type: ignore[arg-type]
+        telegram_api_url=api_url.rstrip("/"),
+        store=environment.get("STORE", ""),
+        token=token,
+        webhook_secret=secret or _derived_secret(token),
+        gateway_secrets=tuple(filter(None, (secret, token))) if secret else (),
+        bot_username=username.lstrip("@").lower(),
+    )
+
+
+def _read(path: Path) -> Mapping[str, object]:
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        cure = "make it readable for this user, or set CONFIG_PATH"
+        raise SettingsError(f"{path} cannot be read ({error.strerror}): {cure}") from None
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}:{error.colno}"
+        raise SettingsError(
+            f'{where}: {error.msg}: write JSON such as {{"TOKEN": "..."}}'
+        ) from None
+    except (ValueError, RecursionError):
+        raise SettingsError(f"{path} is no JSON in UTF-8: save it as such") from None
+    if not isinstance(config, dict):
+        raise SettingsError(f'{path} holds no JSON object: write {{"TOKEN": "..."}}')
+    return config
+
+
+def _checked(config: Mapping[str, object], path: Path, key: str, pattern: str, cure: str) -> str:
+    value = config.get(key, "")
+    if value == "" or (isinstance(value, str) and re.fullmatch(pattern, value)):
+        return str(value)
+    raise SettingsError(f"{path}: {key} is not valid: {cure}")
+
+
+def _derived_secret(token: str) -> str:
+    """A secret that only holders of the token can make; its hexadecimal digits suit Telegram."""
+    return hmac.digest(token.encode(), b"webhook secret", hashlib.sha256).hex() if token else ""
