@@ -153,8 +153,8 @@ _GROUPS = {
     "@kernel": (
         "Ways into the kernel that no calculation needs",
         """
-        acct bpf memfd_secret personality quotactl quotactl_fd remap_file_pages setdomainname
-        sethostname uprobe uretprobe userfaultfd vhangup
+        acct bpf membarrier memfd_secret personality quotactl quotactl_fd remap_file_pages
+        setdomainname sethostname uprobe uretprobe userfaultfd vhangup
         """,
     ),
     "@keyring": ("Kernel keyrings", "add_key keyctl request_key"),
@@ -185,8 +185,8 @@ _GROUPS = {
     "@observe": (
         "Watch what the machine and other processes do: file events, log, load",
         """
-        fanotify_init fanotify_mark inotify_add_watch inotify_init inotify_init1 inotify_rm_watch
-        sysinfo syslog
+        fanotify_init fanotify_mark get_mempolicy inotify_add_watch inotify_init inotify_init1
+        inotify_rm_watch sysinfo syslog
         """,
     ),
     "@obsolete": (
@@ -209,6 +209,7 @@ _GROUPS = {
         "Look into or push at the cache of files that all processes share",
         "cachestat fadvise64 mincore readahead",
     ),
+    "@pkey": ("Memory protection keys", "pkey_alloc pkey_free pkey_mprotect"),
     "@raw-io": ("Raw I/O ports", "ioperm iopl"),
     "@reboot": ("Reboot, or load another kernel", "kexec_file_load kexec_load reboot"),
     "@resources": (
