@@ -15,10 +15,11 @@ from function.updates import Updates
 from sandbox.policy import PolicyError, load_policy
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 
+App = falcon.App[falcon.Request, falcon.Response]
 STOP_THE_SERVER = 4  # gunicorn.arbiter.Arbiter.APP_LOAD_ERROR: any other code means "try again"
 
 
-def create_app(settings: Settings, sandbox: Sandbox, store: Store) -> falcon.App:
+def create_app(settings: Settings, sandbox: Sandbox, store: Store) -> App:
     """Return the WSGI application that answers with a started sandbox."""
     bot = Bot(settings.bot_id, settings.bot_username or None)
     chat = Chat(sandbox, store, bot, settings.token)
@@ -34,7 +35,7 @@ def create_app(settings: Settings, sandbox: Sandbox, store: Store) -> falcon.App
     return app
 
 
-def get_app() -> falcon.App:
+def get_app() -> App:
     """Return what the environment describes, or end with the reason and its cure."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:

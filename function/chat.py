@@ -68,15 +68,8 @@ class Chat:
         match request.wish:
             case "run":
                 return self._run(request, request.text)
-            case "document" if self._fetch is None:
-                message = guide.SEND_AS_TEXT
             case "document":
-                try:
-                    program = self._fetch(request.text, self._sandbox.policy.limits.source_bytes)
-                except ValueError:
-                    message = guide.NOT_A_PROGRAM
-                else:
-                    return self._run(request, program)
+                return self._run_file(request)
             case "mode":
                 message = self._mode(request)
             case "start" | "help":
@@ -116,6 +109,15 @@ class Chat:
     def _run(self, request: Request, program: str) -> Reply:
         compact = self._store.get(_mode_key(request)) is not None
         return reply(self._calculate(program), self._sandbox.policy, compact=compact)
+
+    def _run_file(self, request: Request) -> Reply:
+        if self._fetch is None:
+            return Reply(guide.SEND_AS_TEXT)
+        try:
+            program = self._fetch(request.text, self._sandbox.policy.limits.source_bytes)
+        except ValueError:
+            return Reply(guide.NOT_A_PROGRAM)
+        return self._run(request, program)
 
     def _calculate(self, program: str, helpers: bool = False) -> Answer:
         answer = calculate(program, self._sandbox, token=self._token, helpers=helpers)

@@ -75,7 +75,9 @@ class Updates:
             return self._chat.results(request)
         key = f"text:{request.place.chat_id}:{request.place.message_id}"
         fingerprint = hashlib.sha256(f"{key}:{request.text}".encode(errors="replace")).hexdigest()
-        if request.edited and self._store.get(key) in (None, fingerprint):
+        if request.edited and (
+            request.wish == "mode" or self._store.get(key) in (None, fingerprint)
+        ):
             return None
         reply = self._chat.reply(request)
         self._store.set(key, fingerprint, EDIT_SECONDS)
