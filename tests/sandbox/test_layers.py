@@ -53,7 +53,7 @@ def test_uid_alone_keeps_secrets_and_other_processes(alone, tmp_path):
         "uid",
         "open(SECRET).read()",
         "os.kill(ZYGOTE, 0)",
-        "os.setpriority(0, ZYGOTE, os.getpriority(0, ZYGOTE))",
+        "resource.prlimit(ZYGOTE, resource.RLIMIT_NOFILE)",
         SECRET=str(secret),
     )
     assert with_it == ["PermissionError"] * 3
