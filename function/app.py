@@ -3,11 +3,14 @@
 import logging
 import os
 import sys
+from dataclasses import replace
 
 import falcon
 
 from function import resources
+from function.bot_api import BotApi, BotApiError
 from function.chat import Chat
+from function.delivery import Delivery
 from function.settings import Settings, load_settings
 from function.store import Store, open_store
 from function.telegram import Bot
@@ -15,19 +18,26 @@ from function.updates import Updates
 from sandbox.policy import PolicyError, load_policy
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 
+log = logging.getLogger(__name__)
+
 App = falcon.App[falcon.Request, falcon.Response]
 STOP_THE_SERVER = 4  # gunicorn.arbiter.Arbiter.APP_LOAD_ERROR: any other code means "try again"
 
 
-def create_app(settings: Settings, sandbox: Sandbox, store: Store) -> App:
-    """Return the WSGI application that answers with a started sandbox."""
+def create_app(
+    settings: Settings, sandbox: Sandbox, store: Store, api: BotApi | None = None
+) -> App:
+    """Return the WSGI application that answers with a started sandbox.
+
+    With `api`, answers travel by calls of it instead of in the webhook's responses.
+    """
     bot = Bot(settings.bot_id, settings.bot_username or None)
-    chat = Chat(sandbox, store, bot, settings.token)
-    updates = Updates(chat, store)
-    app = falcon.App()
-    app.add_route("/webhook", resources.Webhook(settings, updates.answer))
+    chat = Chat(sandbox, store, bot, settings.token, api.fetch_text if api else None)
+    answer = Delivery(chat, store, api).take if api else Updates(chat, store).answer
+    app = App()
+    app.add_route("/webhook", resources.Webhook(settings, answer))
     app.add_route("/message", resources.Message(settings, chat))
-    app.add_route("/inline", resources.Inline(settings, chat, None))
+    app.add_route("/inline", resources.Inline(settings, chat, api.deliver if api else None))
     app.add_route("/test", resources.Test())
     app.add_route("/health", resources.Health(sandbox))
     app.set_error_serializer(resources.write_error)
@@ -46,4 +56,16 @@ def get_app() -> App:
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         print(error, file=sys.stderr)  # noqa: T201
         sys.exit(STOP_THE_SERVER)
-    return create_app(settings, sandbox, store)
+    api = BotApi(settings.token, settings.telegram_api_url) if settings.token else None
+    if api and not settings.bot_username:
+        settings = replace(settings, bot_username=_ask_name(api))
+    return create_app(settings, sandbox, store, api if settings.delivery == "api" else None)
+
+
+def _ask_name(api: BotApi) -> str:
+    """The bot's user name, or "" where Telegram cannot be asked."""
+    try:
+        return str(api.call("getMe")["username"]).lower()
+    except BotApiError as error:
+        log.warning("set BOT_USERNAME, for Telegram does not tell it: %s", error)
+        return ""

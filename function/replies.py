@@ -24,15 +24,17 @@ NOTE_UNITS = 600  # the longest error, hint or refusal
 REFUSALS_SHOWN = 3
 EMPTY: Json = {"type": "empty", "body": ""}
 
+NO_MESSAGE = Message("")
+
 Part = tuple[Literal["", "pre", "code"], str]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What is said to one message: in a text alone, or in a caption with the whole output."""
+    """What is said to one message. Output that does not fit is also in `document`, whole."""
 
     message: Message
-    caption: Message | None = None
+    caption: Message = NO_MESSAGE
     document: str = ""
 
 

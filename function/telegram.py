@@ -139,9 +139,12 @@ def send_message(place: Place, message: Message, *, as_reply: bool = False) -> J
     return call
 
 
-def send_document(place: Place, *, as_reply: bool = False) -> Json:
-    """The same for a file, which the caller adds."""
-    return {"method": "sendDocument", **_where(place, as_reply)}
+def send_document(place: Place, caption: Message, *, as_reply: bool = False) -> Json:
+    """The same with a file, which the caller adds as `document`."""
+    call = {"method": "sendDocument", **_where(place, as_reply), "caption": caption.text}
+    if caption.entities:
+        call["caption_entities"] = [vars(entity) for entity in caption.entities]
+    return call
 
 
 def edit_message(chat_id: int, message_id: int, message: Message) -> Json:
