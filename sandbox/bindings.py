@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.literals import literal_text, reads_attributes
+from sandbox.syntax import KINDS, children, descendants
 
 # Kinds that bind their field `name`; type parameters are newer than Python 3.11.
 _NAMED: Any = (
@@ -35,7 +36,7 @@ def bindings(tree: ast.AST) -> Values:
     """Return every name that a tree binds -> all it is bound to, in any scope and any order."""
     values: dict[str, list[Value]] = {}
     plain: set[ast.AST] = set()
-    for node in ast.walk(tree):  # parents come before their children
+    for node in descendants(tree):
         if node not in plain:
             for name, value in _bound_by(node):
                 values.setdefault(name, []).append(value)
@@ -97,7 +98,7 @@ def own_occurrences(tree: ast.AST, wanted: set[str]) -> set[ast.AST]:
     A function's local name never falls back to a builtin (it raises UnboundLocalError). A global
     one does not after an assignment that every path to the use has passed, unless it is deleted.
     """
-    wanted = wanted - _shaken(tree, wanted)
+    wanted = wanted & _sure_bindings(tree)
     own: set[ast.AST] = set()
     todo: list[_Place] = [_Place(tree, frozenset(), True)]
     while todo and wanted:
@@ -115,14 +116,12 @@ def own_occurrences(tree: ast.AST, wanted: set[str]) -> set[ast.AST]:
             todo += [place.at(node.iter), *_block(node.orelse, place, wanted, own)]
             todo += _block(node.body, place.with_own(names), wanted, own)
         else:
-            is_global = place.is_global and not isinstance(node, ast.ClassDef)
-            inner = _Place(node, place.own, is_global)
-            for value in (getattr(node, name, None) for name in node._fields):
-                if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                    todo += _block(value, inner, wanted, own)
-                else:
-                    parts = value if isinstance(value, list) else [value]
-                    todo += [inner.at(part) for part in parts if isinstance(part, ast.AST)]
+            inner = place
+            if isinstance(node, ast.ClassDef):
+                inner = _Place(node, place.own, False)
+            for name in KINDS.get(node.__class__, ((),))[0]:
+                held = getattr(node, name, None)
+                todo += _block(held if isinstance(held, list) else [held], inner, wanted, own)
     return own
 
 
@@ -142,15 +141,15 @@ class _Place:
 
 
 def _block(
-    statements: list[ast.stmt], place: _Place, wanted: set[str], own: set[ast.AST]
+    statements: Sequence[ast.AST | None], place: _Place, wanted: set[str], own: set[ast.AST]
 ) -> list[_Place]:
-    """Return a block's statements, each with what the ones before it have bound for good."""
+    """Return the nodes of one field, each with what the ones before it have bound for good."""
     places = []
-    for statement in statements:
+    for statement in filter(None, statements):
         places.append(place.at(statement))
         if not place.is_global:
             continue
-        bound = set()
+        bound: set[str] = set()
         match statement:
             case ast.Assign(targets=targets):
                 names = [name for target in targets for name in _plain_names(target)]
@@ -158,7 +157,8 @@ def _block(
                 bound = {name.id for name in names}
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 bound = {name}
-        place = place.with_own(bound & wanted)
+        if not place.own >= bound & wanted:
+            place = place.with_own(bound & wanted)
     return places
 
 
@@ -227,22 +227,23 @@ def _stored(nodes: list[ast.stmt] | list[ast.expr]) -> set[str]:
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 pass
             case _:
-                todo += ast.iter_child_nodes(node)
+                todo += children(node)
     return stored
 
 
-def _shaken(tree: ast.AST, wanted: set[str]) -> set[str]:
-    """Return the names for which no proof is tried: deleted, moved between scopes, or stranger."""
+def _sure_bindings(tree: ast.AST) -> set[str]:
+    """Return the bound names for which a proof is tried: not deleted, not moved between scopes."""
+    bound: set[str] = set()
     shaken: set[str] = set()
-    for node in ast.walk(tree):
+    for node in descendants(tree):
+        names = {name for name, _ in _bound_by(node)}
         match node:
             case ast.Assign() | ast.arg() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                continue
+                bound |= names
             case ast.Name(ctx=ast.Store()):
-                continue
-            case ast.alias(name="*"):
-                return wanted
+                bound |= names
             case ast.ClassDef(body=body):  # what a class body lacks is looked up outside
-                shaken |= _stored(body)
-        shaken.update(name for name, _ in _bound_by(node))
-    return shaken & wanted
+                shaken |= names | _stored(body)
+            case _:
+                shaken |= names
+    return set() if "*" in shaken else bound - shaken

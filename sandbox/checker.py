@@ -9,6 +9,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from sandbox.bindings import (
@@ -45,6 +46,9 @@ _NAMEDTUPLE_ATTRS = frozenset({"_asdict", "_field_defaults", "_fields", "_make",
 _SELF_MATCHING = frozenset(
     ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str")
 ) | {"tuple"}
+# What `wraps` calls, and what positional patterns are trusted for: a program that put its own there
+# would be handed `update_wrapper`, or could make a pattern read any attribute.
+_RELIED_ON = frozenset({"namedtuple", "partial"})
 # Judged by how they are called, which a class pattern would hide.
 _JUDGED_BY_CALL = frozenset({"format", "wraps"})
 
@@ -150,7 +154,7 @@ def _rules(policy: Policy) -> _Rules:
 
 
 def _characters(source: str, lines: Lines) -> Iterator[Violation]:
-    for match in _FORBIDDEN_CHARACTER.finditer(source):
+    for match in islice(_FORBIDDEN_CHARACTER.finditer(source), MOST_VIOLATIONS):
         code = f"U+{ord(match[0]):04X}"
         message = f"the character {code} may not stand in a program: it cannot be seen"
         yield Violation("forbidden-character", *lines.at(match.start()), message, code)
@@ -159,7 +163,7 @@ def _characters(source: str, lines: Lines) -> Iterator[Violation]:
 def _words(source: str, lines: Lines, rules: _Rules) -> Iterator[Violation]:
     decoded = decode_escapes(source)
     for pattern in rules.words:
-        for match in pattern.finditer(decoded.text):
+        for match in islice(pattern.finditer(decoded.text), MOST_VIOLATIONS):
             place = lines.at(decoded.source_index(match.start()))
             message = f"`{match[0]}` may not stand in a program, not even in text"
             yield Violation("blocked-word", *place, message, match[0])
@@ -177,10 +181,8 @@ def _visit(walk: _Walk, tree: ast.AST) -> None:
             _refuse_unknown(walk, node, type(node).__name__)
             continue
         children, identifiers, unknown = kind
-        for name in identifiers:
-            for identifier in _identifiers(node, name):
-                if "__" in identifier:
-                    _judge_dunder(walk, node, identifier)
+        if identifiers:
+            _judge_identifiers(walk, node, identifiers)
         for name in unknown:
             if getattr(node, name, None):
                 _refuse_unknown(walk, node, f"{type(node).__name__}.{name}")
@@ -193,6 +195,15 @@ def _visit(walk: _Walk, tree: ast.AST) -> None:
                 todo.extend(child)
             else:
                 todo.append(child)
+
+
+def _judge_identifiers(walk: _Walk, node: ast.AST, fields: tuple[str, ...]) -> None:
+    for name in fields:
+        value = getattr(node, name, None)
+        if value.__class__ is not str or "__" in value or not value.isascii():
+            for identifier in _identifiers(node, name):
+                if "__" in identifier:
+                    _judge_dunder(walk, node, identifier)
 
 
 def _identifiers(node: ast.AST, field_name: str) -> list[str]:
@@ -244,6 +255,9 @@ def _judge_attr(walk: _Walk, node: ast.AST, attr: str, is_own: bool = False) -> 
 def _judge_attribute(walk: _Walk, node: ast.Attribute) -> None:
     attr, base = normalised(node.attr), node.value
     _judge_attr(walk, node, attr, isinstance(base, ast.Name) and base.id in _OWNERS)
+    if attr in _RELIED_ON and not isinstance(node.ctx, ast.Load):
+        message = f"`.{attr}` may not be replaced"
+        walk.refuse(node, "dangerous-attribute", attr, message)
     if attr == "format":
         walk.formats.append(node)
     elif attr == "wraps":
@@ -328,28 +342,17 @@ def _judge_alias(walk: _Walk, node: ast.alias) -> None:
 
 
 def _judge_function(walk: _Walk, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    walk.judged.update(_called_with_one(node.decorator_list))
-
-
-def _judge_call(walk: _Walk, node: ast.Call) -> None:
-    if any(_called_with_one([node])):
-        walk.judged.update(_called_with_one([node.func]))
-
-
-def _called_with_one(calls: list[ast.expr]) -> Iterator[ast.expr]:
-    """Yield what is called, of calls with one plain argument."""
-    for call in calls:
-        match call:
-            case ast.Call(func=function, args=[argument], keywords=[]):
-                if not isinstance(argument, ast.Starred):
-                    yield function
+    # functools.wraps(f) is a partial of update_wrapper, which reads attributes that text names, and
+    # hands over namespaces. As the decorator next to a `def` nobody holds it; it sees a function.
+    match node.decorator_list[-1:]:
+        case [ast.Call(func=wraps, args=[argument], keywords=[])]:
+            if not isinstance(argument, ast.Starred):
+                walk.judged.add(wraps)
 
 
 def _judge_wraps(walk: _Walk, node: ast.Name | ast.Attribute | ast.alias) -> None:
-    # functools.wraps(f) is a partial object; its `func` is update_wrapper, which reads attributes
-    # that are named by text, and so do its own arguments `assigned` and `updated`.
     if node not in walk.judged:
-        message = "`wraps` may only be used as a decorator, `@wraps(function)`"
+        message = "`wraps` may only be used as a decorator, `@wraps(function)` above a `def`"
         walk.refuse(node, "wraps", "wraps", message)
 
 
@@ -435,7 +438,6 @@ _JUDGES_BY_NAME: dict[str, Callable[[_Walk, Any], None]] = {
     "BinOp": _judge_operation,
     "JoinedStr": _judge_joined_string,
     "TemplateStr": _judge_joined_string,
-    "Call": _judge_call,
     "FunctionDef": _judge_function,
     "AsyncFunctionDef": _judge_function,
     "ClassDef": _judge_class,

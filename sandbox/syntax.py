@@ -6,6 +6,9 @@ Python stays out until somebody has added its line here and judged it in `sandbo
 """
 
 import ast
+from collections.abc import Iterator
+
+__all__ = ["KINDS", "children", "descendants"]
 
 _KINDS = """
 Module: body | | type_ignores
@@ -138,3 +141,24 @@ def _table() -> dict[type[ast.AST], tuple[tuple[str, ...], tuple[str, ...], tupl
 
 
 KINDS = _table()
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes that a node of a known kind holds; none of an unknown kind."""
+    held: list[ast.AST | None] = []
+    for name in KINDS.get(node.__class__, ((),))[0]:
+        child = getattr(node, name, None)
+        if child.__class__ is list:
+            held += child
+        else:
+            held.append(child)
+    return [child for child in held if child is not None]
+
+
+def descendants(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all beneath it, a node before those that it holds."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += children(node)
