@@ -335,7 +335,7 @@ def _check_uids(document: Document) -> None:
     for at, bound, fits in (
         (("identity", "uid_count"), f"least {running + idle}", True),
         (("limits", "concurrent_guests"), f"most {count - idle}", count - idle > 0),
-        (("limits", "prepared_guests"), f"most {count - running}", count - running >= 0),
+        (("limits", "prepared_guests"), f"most {count - running}", count - running > 0),
     ):
         if fits:
             document.report(at, "limits-contradict", message, f"write at {bound}")

@@ -1,0 +1,1 @@
+"""Finds mistakes and weaknesses in a policy file: see `tools/policy-lint --help`."""

@@ -1,0 +1,121 @@
+"""Rules of denied_syscalls: what the boundary needs denied, what the interpreter needs allowed."""
+
+from collections.abc import Iterator
+
+from sandbox.policy import Policy
+from sandbox.syscalls import GROUPS, TABLES, expand
+from tools.policy_lint.finding import Finding, Rule
+from tools.policy_lint.interpreter import Interpreter
+from tools.policy_lint.subject import Subject
+
+MISSING = Rule(
+    "syscall-missing",
+    "error",
+    "A system call that the boundary needs denied is not",
+    "The filter is what holds when a program gets past the checker. Each need names what a "
+    "program could do with the call: reach the network, start processes, signal others ...",
+    "denied_syscalls without '@network-io'",
+    "Add the group or the call to denied_syscalls.",
+)
+NEEDED = Rule(
+    "syscall-needed",
+    "error",
+    "A system call that the interpreter itself needs is denied",
+    "No program could run. Shown by running a guest, so it is true of this machine and this "
+    "version of Python.",
+    "- mmap",
+    "Delete the entry.",
+)
+ONE_MACHINE = Rule(
+    "syscall-one-machine",
+    "warning",
+    "A denied call that only one kind of processor has",
+    "On the other kind the entry denies nothing, and the calls that do the same there are open.",
+    "- arch_prctl",
+    "Delete the entry, or deny what does the same on the other kind as well.",
+)
+RULES = {rule.id: rule for rule in (MISSING, NEEDED, ONE_MACHINE)}
+
+# What a program must not be able to do, and the groups and calls that it would do it with.
+NEEDS = {
+    "reach the network": "@network-io",
+    "start processes and threads, and execute programs": "@spawn",
+    "signal other processes": "@signal-others",
+    "trace, watch and hold other processes": "@debug @other-processes",
+    "change limits and priorities": "@limits",
+    "write, link, delete and change files": "@file-write @sync",
+    "open files past every path check": "@file-handles",
+    "submit work past the filter (io_uring)": "@aio",
+    "share memory and messages with other processes": "@ipc",
+    "use the kernel's keyrings": "@keyring",
+    "lock memory": "@memlock",
+    "become another user": "@credentials",
+    "make namespaces and mount file systems": "@mount @namespaces",
+    "change its own cage": "@sandbox prctl(unsafe)",
+    "set the clock": "@clock",
+    "load kernel code, or end the kernel": "@module @reboot @swap",
+    "reach parts of the kernel that no calculation needs": "@cpu-emulation @kernel @obsolete",
+    "reach ports and devices": "@raw-io ioctl(unsafe) fcntl(unsafe)",
+    "watch what the machine and its users do": "@observe @page-cache",
+}
+
+
+def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
+    """What the boundary needs and the list lacks; entries that only one machine knows."""
+    for need, entries in NEEDS.items():
+        for entry in entries.split():
+            open_calls = sorted(call for call in expand([entry]) if not _denies(policy, call))
+            if open_calls:
+                whole = len(open_calls) == len(expand([entry]))
+                added = [entry] if whole else open_calls
+                message = f"programs could {need}: {_listing(open_calls)} not denied"
+                cure = "add " + ", ".join(f"`- {_quoted(name)}`" for name in added)
+                yield subject.at_heading(MISSING, "denied_syscalls", message, cure, added[0])
+    yield from _one_machine(subject, policy)
+
+
+def _denies(policy: Policy, call: str) -> bool:
+    """Whether a call, or a call under a condition, is denied; wholly denied covers conditions."""
+    return not policy.denied_syscalls.isdisjoint({call, call.partition("(")[0]})
+
+
+def _listing(calls: list[str]) -> str:
+    shown = ", ".join(calls[:4]) + (f" and {len(calls) - 4} more" if len(calls) > 4 else "")
+    return f"{shown} {'is' if len(calls) == 1 else 'are'}"
+
+
+def _quoted(entry: str) -> str:
+    return f"'{entry}'" if entry.startswith("@") else entry
+
+
+def _one_machine(subject: Subject, policy: Policy) -> Iterator[Finding]:
+    for entry, _ in subject.entries("denied_syscalls"):
+        name = entry.partition("(")[0]
+        having = [machine for machine, table in TABLES.items() if name in table]
+        if entry.startswith("@") or len(having) != 1 or _has_sound_group(policy, entry):
+            continue
+        other = next(machine for machine in TABLES if machine not in having)
+        message = f"{name} is unknown on {other}, so that this denies nothing there"
+        yield subject.at_entry(
+            ONE_MACHINE, "denied_syscalls", entry, message, "delete it, or deny its like there too"
+        )
+
+
+def _has_sound_group(policy: Policy, entry: str) -> bool:
+    """Whether a group that holds the call is wholly denied: its like on other machines is too."""
+    return any(
+        entry in expand([group]) and all(_denies(policy, call) for call in expand([group]))
+        for group in GROUPS
+    )
+
+
+def find_failing(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
+    """The entry without which a guest would run, where denials keep it from running."""
+    entries = [entry for entry, _ in subject.entries("denied_syscalls")]
+    entry, call = interpreter.needed_syscalls(entries)
+    if entry:
+        reason = interpreter.exercise().reason
+        what = entry if entry == call else f"{entry} denies {call}, which"
+        message = f"the interpreter needs {call}: {reason}"
+        cure = "delete it" if what == entry else f"replace it by its other members, without {call}"
+        yield subject.at_entry(NEEDED, "denied_syscalls", entry, message, cure)

@@ -1,0 +1,61 @@
+"""Programs as people in chats write them: no policy should refuse these for their words or names.
+
+They hold the words that careless patterns hit: `print`, `id`, `with`, `file`, `object`, `open`.
+"""
+
+HONEST = (
+    "2+2",
+    "2 ** 100 % 97",
+    "math.sqrt(144) + math.pi",
+    "x = 5\ny = 7\nprint(x * y, x / y)",
+    "round(1250 * 1.19, 2)",
+    "sum(n for n in range(1, 101) if n % 3 == 0)",
+    "[n ** 2 for n in range(10)]",
+    "import math\nmath.factorial(20)",
+    "from math import sin, cos, radians\nprint(sin(radians(30)), cos(radians(60)))",
+    "import cmath\ncmath.sqrt(-1)",
+    "import decimal\ndecimal.getcontext().prec = 40\nprint(decimal.Decimal(2).sqrt())",
+    "from decimal import Decimal\nprint(Decimal('0.1') + Decimal('0.2'))",
+    "import fractions\nfractions.Fraction(1, 3) + fractions.Fraction(1, 6)",
+    "import statistics\ndata = [2, 4, 4, 5, 7, 9]\n"
+    "print(statistics.mean(data), statistics.stdev(data))",
+    "import random\nrandom.seed(7)\nrandom.choice(['heads', 'tails'])",
+    "import datetime\n(datetime.date(2026, 12, 25) - datetime.date(2026, 11, 29)).days",
+    "dt.datetime.strptime('2026-01-31', '%Y-%m-%d').strftime('%A')",
+    "import itertools\nlist(itertools.permutations('abc', 2))",
+    "from functools import reduce, lru_cache\nreduce(lambda a, b: a * b, range(1, 10))",
+    "from collections import Counter, defaultdict, deque, namedtuple\n"
+    "Counter('mississippi').most_common(2)",
+    "import json\njson.dumps({'id': 7, 'name': 'Ada', 'type': 'object'}, indent=2)",
+    "re.findall(r'\\d+', 'id 12, file 345')",
+    "import bisect, heapq, array\nbisect.bisect([1, 3, 5], 4)",
+    "import string\nstring.ascii_lowercase[::-1]",
+    "text = 'print this with care: the system opens a file, an object, a process'\n"
+    "len(text.split())",
+    "def fib(n):\n    a, b = 0, 1\n    for _ in range(n):\n        a, b = b, a + b\n"
+    "    return a\nfib(100)",
+    "def is_prime(n):\n    return n > 1 and all(n % d for d in range(2, int(n ** 0.5) + 1))\n"
+    "print([n for n in range(50) if is_prime(n)])",
+    "loan, rate, months = 200000, 0.045 / 12, 360\n"
+    "payment = loan * rate / (1 - (1 + rate) ** -months)\nprint(f'{payment:,.2f}')",
+    "open_price, close_price, profile, reopened = 12.5, 13.1, 'os', True\n"
+    "evaluation = (close_price - open_price) / open_price * 100\nprint(f'{evaluation:.1f}%')",
+    "class Account:\n    balance = 0\n    def deposit(self, amount):\n"
+    "        self.balance += amount\n"
+    "        return self\nAccount().deposit(50).balance",
+    "try:\n    result = 1 / 0\nexcept ZeroDivisionError as error:\n"
+    "    print('cannot divide:', error)\n"
+    "finally:\n    print('done')",
+    "while True:\n    break\nelse:\n    pass\nassert not None\nid(3) == id(3)",
+    "words = 'the cat sat on the mat'.title().split()\nprint(sorted(words, key=len, reverse=True))",
+    "matrix = [[1, 2], [3, 4]]\nprint(*map(list, zip(*matrix)), sep='\\n')",
+    "input_value = 17\nexecuted = bin(input_value)[2:].zfill(8)\nprint(executed, hex(255), oct(8))",
+    "globals_count = localsum = 3\nsystems = {'password': 'secret', 'host': 'local'}\n"
+    "print(len(systems), globals_count + localsum)",
+    "point = (3, 4)\nmatch point:\n    case (0, 0):\n        print('origin')\n    case (x, y):\n"
+    "        print(abs(complex(x, y)))",
+    "a = {1, 2, 3} & {2, 3, 4}\nb = frozenset(a) | {9}\nprint(a, max(b), min(b), any(b), all(b))",
+    "gen = (c.upper() for c in 'sys' if c.isalpha())\n"
+    "print(next(gen), list(gen), isinstance(gen, object))",
+    "print(bytes(range(65, 70)).decode(), 'é'.encode('utf-8'), chr(128512), ord('A'))",
+)

@@ -1,0 +1,94 @@
+"""Rules of allowed_imports and preloaded: what a program may import and what hangs off it."""
+
+import builtins
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from sandbox.checker import check
+from sandbox.policy import Policy, did_you_mean
+from tools.policy_lint.finding import Finding, Rule, finding
+from tools.policy_lint.interpreter import Interpreter
+from tools.policy_lint.modules import gives, pure
+from tools.policy_lint.subject import Subject
+
+MISSING = Rule(
+    "import-missing",
+    "error",
+    "An allowed module that this interpreter does not have",
+    "The fork server imports every allowed module when it starts, so the bot would not start.",
+    "- statistic",
+    "Correct the name, install the package, or delete the entry.",
+)
+IMPURE = Rule(
+    "import-impure",
+    "error",
+    "An allowed module that is more than computation",
+    "It gives a program files, the network, processes, reflection or native code. The kernel's "
+    "layers still hold then, but the checker no longer stands before them.",
+    "- pathlib",
+    "Delete the entry; or accept it in place with the reason why it is worth it.",
+)
+UNREVIEWED = Rule(
+    "import-unreviewed",
+    "warning",
+    "An allowed module outside the standard library that nobody has judged here",
+    "Its functions may read files or run code although its attributes expose no module.",
+    "- mypackage",
+    "Read what it does, then accept it in place with what you found.",
+)
+EXPOSES = Rule(
+    "import-exposes",
+    "error",
+    "An allowed module leads to one that is not allowed",
+    "Modules hold the modules that they import as plain attributes: `statistics.sys` is sys, and "
+    "`sys.modules` is everything. Found by importing in a guest, on this interpreter.",
+    "allowed_imports with statistics, dangerous_attrs without sys",
+    "Add the attribute to dangerous_attrs.",
+)
+SHADOWS = Rule(
+    "preloaded-shadows",
+    "warning",
+    "A preloaded name that hides a builtin",
+    "Programs that use the builtin would find a module instead, and fail.",
+    "preloaded: {sum: math}",
+    "Choose another name.",
+)
+RULES = {rule.id: rule for rule in (MISSING, IMPURE, UNREVIEWED, EXPOSES, SHADOWS)}
+
+
+def find(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
+    """Modules that are missing or impure, and what the others expose."""
+    for module, place in subject.entries("allowed_imports"):
+        what = gives(module)
+        if what:
+            message = f"{module} gives programs {what}"
+            cure = f"delete it, or accept it: # accept {IMPURE.id}: REASON"
+            yield finding(IMPURE, subject.path, place, message, cure, module)
+        elif module in interpreter.missing:
+            cure = did_you_mean(module, pure(), "install it or delete the entry")
+            message = f"this interpreter has no module {module}"
+            yield finding(MISSING, subject.path, place, message, cure, module)
+        elif module.partition(".")[0] not in sys.stdlib_module_names:
+            message = f"{module} is not in the standard library, and its functions are not judged"
+            cure = f"accept it when you have read it: # accept {UNREVIEWED.id}: REASON"
+            yield finding(UNREVIEWED, subject.path, place, message, cure, module)
+    for at, _ in subject.document.strings("preloaded"):
+        if hasattr(builtins, str(at[-1])):
+            place = subject.document.place(at, key=True)
+            message = f"{at[-1]} is a builtin, which programs would no longer find"
+            yield finding(SHADOWS, subject.path, place, message, "choose another name", str(at[-1]))
+
+
+def find_exposed(subject: Subject, policy: Policy, answer: dict[str, Any]) -> Iterator[Finding]:
+    """Open paths to modules that are not allowed, and to objects that do what those do."""
+    leads = [(path, f"the module {name}") for path, name in answer["modules"]]
+    leads += answer["objects"]
+    for path, what in leads:
+        start, *steps = path
+        dotted = ".".join(path)
+        program = f"import {start}\n{dotted}"
+        if not check(program, policy):
+            message = f"{dotted} is {what}, and nothing refuses it"
+            cure = f"add {steps[-1]} to dangerous_attrs"
+            yield subject.at_entry(EXPOSES, "allowed_imports", start, message, cure)

@@ -1,0 +1,207 @@
+"""What this interpreter says of a policy, found by running guests of the real sandbox."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sandbox import syscalls
+from sandbox.outcome import Outcome
+from sandbox.policy import ESSENTIAL_LAYERS, Identity, Limits, Policy, Rlimits
+from sandbox.sandbox import Sandbox, SandboxUnavailable
+from tools.policy_lint.modules import OUTSIDE, gives
+
+_EXPLORER = Path(__file__).with_name("in_guest.py")
+
+# Bounds under which the questions about modules surely have room; the policy's own are what is
+# to be tested, and are put to the test one by one.
+_ROOMY = Limits(
+    wall_seconds=30,
+    source_bytes=1 << 20,
+    output_bytes=4 << 20,
+    concurrent_guests=1,
+    prepared_guests=1,
+    queue_seconds=30,
+    sender_concurrent=1,
+    sender_per_minute=1,
+    zygote_guests=10,
+    zygote_minutes=10,
+)
+ROOMY_RLIMITS = Rlimits(
+    cpu_seconds=20,
+    address_space_mib=2048,
+    stack_mib=8,
+    file_size_bytes=0,
+    core_bytes=0,
+    open_files=64,
+    processes=0,
+)
+
+# What any program may do. The last line's value is echoed.
+_EXERCISE = r"""
+import sys
+def deep(value):
+    for _ in range(20000):
+        value = [value]
+    return value
+try:
+    repr(deep(0))
+except RecursionError:
+    pass
+def down(n):
+    return n and 1 + down(n - 1)
+assert down(500) == 500
+assert sorted(range(1000), key=lambda n: -n)[0] == 999
+assert len(str(7 ** 20000)) == 16902
+assert len([str(n) for n in range(100000)]) == 100000
+assert f"{3.14159:.2f} {'x':>5}" == "3.14     x"
+print("é" * 100)
+for name in MODULES:
+    __import__(name)
+if "datetime" in MODULES:
+    import datetime
+    assert datetime.datetime.strptime("2024-02-29", "%Y-%m-%d").year == 2024
+    datetime.datetime.now().astimezone()
+if "decimal" in MODULES:
+    import decimal
+    assert str(decimal.Decimal(2).sqrt())[:4] == "1.41"
+if "random" in MODULES:
+    import random
+    assert 0 <= random.random() < 1
+if "json" in MODULES:
+    import json
+    assert json.loads(json.dumps({"a": [1, 2.5, None]}))["a"][1] == 2.5
+if "re" in MODULES:
+    import re
+    assert re.findall(r"\d+", "1 a 22") == ["1", "22"]
+if "statistics" in MODULES:
+    import statistics
+    assert statistics.median([1, 2, 9]) == 2
+6 * 7
+"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How the exercise went: empty where it did well, else the reason."""
+
+    reason: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether a program could do what any program may."""
+        return not self.reason
+
+
+class Interpreter:
+    """Answers about one policy on this interpreter; each is found at most once."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    @cached_property
+    def missing(self) -> tuple[str, ...]:
+        """Allowed modules that are not installed."""
+        return tuple(name for name in self.policy.allowed_imports if not _exists(name))
+
+    @cached_property
+    def exposed(self) -> dict[str, Any]:
+        """What programs can reach; `in_guest.py` says what is in it.
+
+        Raises SandboxUnavailable where no guest can be had.
+        """
+        policy = self.policy
+        modules = [name for name in self._modules if gives(name) is None]
+        question = {
+            "modules": modules,
+            "closed": sorted(policy.dangerous_attrs | policy.dangerous_names),
+            "names": sorted(policy.dangerous_names),
+            "outside": OUTSIDE,
+        }
+        last = f"import json\njson.dumps(answer({question!r}))"
+        program = f"{_EXPLORER.read_text('utf-8')}\n{last}"
+        roomy = replace(self._variant(modules), limits=_ROOMY, rlimits=ROOMY_RLIMITS)
+        outcome = _run(roomy, program)
+        if outcome.kind != "ok":
+            raise SandboxUnavailable(f"{outcome.kind}: {outcome.error or 'no answer'}")
+        answer: dict[str, Any] = json.loads(outcome.output)
+        return answer
+
+    def exercise(self, **changes: Any) -> Trial:
+        """Run what any program may do, under the policy with the given fields replaced."""
+        modules = [name for name in self._modules if gives(name) is None]
+        variant = replace(self._variant(modules), **changes)
+        program = f"MODULES = {modules!r}\n{_EXERCISE}"
+        try:
+            outcome = _run(variant, program)
+        except SandboxUnavailable as error:
+            return Trial(str(error))
+        if outcome.kind == "ok" and outcome.output.endswith("\n42\n"):
+            return Trial("")
+        return Trial(f"{outcome.kind.replace('_', ' ')}: {outcome.error}".rstrip(": "))
+
+    def needed_syscalls(self, entries: Iterable[str]) -> tuple[str, str]:
+        """The entry of denied_syscalls, and the call in it, that the interpreter cannot be without.
+
+        Both empty where denials are not to blame.
+        """
+        entry = self._culprit(tuple(entries))
+        call = self._culprit(tuple(sorted(syscalls.expand([entry])))) if entry else ""
+        return entry, call
+
+    def _culprit(self, entries: tuple[str, ...]) -> str:
+        def fails(count: int) -> bool:
+            return not self.exercise(denied_syscalls=syscalls.expand(entries[:count])).passed
+
+        count = _first(fails, len(entries))
+        return entries[count - 1] if count else ""
+
+    @cached_property
+    def _modules(self) -> list[str]:
+        return [name for name in self.policy.allowed_imports if name not in self.missing]
+
+    def _variant(self, modules: list[str]) -> Policy:
+        """The policy as any machine can try it: without the layers that only some have."""
+        return replace(
+            self.policy,
+            allowed_imports=tuple(modules),
+            preloaded={n: m for n, m in self.policy.preloaded.items() if m in modules},
+            required_layers=frozenset(ESSENTIAL_LAYERS),
+            limits=replace(
+                self.policy.limits, concurrent_guests=1, prepared_guests=1, sender_concurrent=1
+            ),
+            identity=Identity(self.policy.identity.first_uid, 2),
+        )
+
+
+def _run(policy: Policy, program: str) -> Outcome:
+    sandbox = Sandbox(policy)
+    sandbox.start()
+    try:
+        return sandbox.run(program, unchecked=True)
+    finally:
+        sandbox.close()
+
+
+def _first(holds: Callable[[int], bool], most: int) -> int:
+    """The least number up to `most` for which something holds, that then holds for all greater.
+
+    0 where it holds for 0 already (it is not about the number), or for none.
+    """
+    if holds(0) or not holds(most):
+        return 0
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, AttributeError, ValueError):
+        return False

@@ -1,0 +1,120 @@
+"""Runs every family of rules over one policy file."""
+
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from typing import Any
+
+from sandbox.checker import check
+from sandbox.policy import Policy
+from sandbox.sandbox import SandboxUnavailable
+from tools.policy_lint import (
+    acceptance,
+    denials,
+    identity,
+    imports,
+    limits,
+    names,
+    structure,
+    words,
+)
+from tools.policy_lint import program as programs
+from tools.policy_lint.finding import Finding, Rule, in_order
+from tools.policy_lint.honest import HONEST
+from tools.policy_lint.interpreter import Interpreter
+from tools.policy_lint.subject import Subject
+
+NOT_TRIED = Rule(
+    "not-tried",
+    "warning",
+    "No guest could be run here, so that some rules were not looked for",
+    "What modules expose, and whether the interpreter can live with the limits and denials, is "
+    "found by running guests of the real sandbox.",
+    "a kernel without seccomp",
+    "Run the lint where the bot can run; the message says what is in the way.",
+)
+HONEST_REFUSED = Rule(
+    "honest-refused",
+    "error",
+    "An honest program is refused",
+    "Of a built-in list of programs as people write them, none should meet a dangerous name or "
+    "attribute.",
+    "dangerous_names with print",
+    "Delete the entry.",
+)
+_FAMILIES = (structure, acceptance, imports, names, words, limits, denials, identity)
+RULES: dict[str, Rule] = {
+    **{rule.id: rule for rule in (NOT_TRIED, HONEST_REFUSED)},
+    **{name: rule for family in _FAMILIES for name, rule in family.RULES.items()},
+}
+
+
+def lint(subject: Subject, wanted: Collection[str]) -> list[Finding]:
+    """All findings of the rules `wanted`, in the order of the file; accepted ones are marked."""
+    policy = subject.policy
+    found = structure.find(subject) if policy is None else _find(subject, policy)
+    acceptable = RULES.keys() - structure.RULES.keys() - acceptance.RULES.keys()
+    ran = set(wanted) if policy is not None else set()
+    kept = [one for one in found if one.rule.id in wanted]
+    kept = list(acceptance.apply(subject, kept, acceptable, ran))
+    return in_order(one for one in kept if one.rule.id in wanted)
+
+
+def _find(subject: Subject, policy: Policy) -> Iterator[Finding]:
+    """Everything about a policy that loads; what takes guests and processes runs at once."""
+    interpreter = Interpreter(policy)
+    with ThreadPoolExecutor() as pool:
+        slow: list[Future[list[Finding]]] = [
+            pool.submit(_collect, find, subject, policy, interpreter)
+            for find in (_find_reachable, _find_failing, _find_words)
+        ]
+        quick = [
+            *imports.find(subject, interpreter),
+            *names.find(subject, policy),
+            *limits.find(subject, policy),
+            *denials.find(subject, policy),
+            *identity.find(subject, policy),
+            *_find_honest(subject, policy),
+        ]
+        return chain(quick, *(future.result() for future in slow))
+
+
+_Finder = Callable[[Subject, Policy, Interpreter], Iterator[Finding]]
+
+
+def _collect(find: _Finder, *about: Any) -> list[Finding]:
+    try:
+        return list(find(*about))
+    except SandboxUnavailable as error:
+        subject = about[0]
+        cure = "run the lint where the bot can run"
+        return [subject.at_heading(NOT_TRIED, "version", f"no guest could be run: {error}", cure)]
+
+
+def _find_reachable(
+    subject: Subject, policy: Policy, interpreter: Interpreter
+) -> Iterator[Finding]:
+    answer = interpreter.exposed
+    yield from imports.find_exposed(subject, policy, answer)
+    yield from names.find_unknown(subject, policy, answer)
+
+
+def _find_failing(subject: Subject, policy: Policy, interpreter: Interpreter) -> Iterator[Finding]:
+    if not interpreter.exercise().passed:
+        yield from limits.find_failing(subject, policy, interpreter)
+        yield from denials.find_failing(subject, interpreter)
+
+
+def _find_words(subject: Subject, policy: Policy, _: Interpreter) -> Iterator[Finding]:
+    return words.find(subject, policy)
+
+
+def _find_honest(subject: Subject, policy: Policy) -> Iterator[Finding]:
+    """Entries for which an honest program is refused; words have a rule of their own."""
+    for source in HONEST:
+        for violation in check(source, policy):
+            field, entry = programs.origin(violation, policy)
+            if field in {"dangerous_names", "dangerous_attrs"} and entry:
+                line = source.split("\n")[violation.line - 1]
+                message = f"{entry} refuses the honest program {line}"
+                yield subject.at_entry(HONEST_REFUSED, field, entry, message, "delete it")

@@ -1,0 +1,62 @@
+"""What the modules that are no pure computation give a program: files, network, processes ..."""
+
+import sys
+
+_GIVES = {
+    "files": """
+        antigravity bz2 codecs compileall compression configparser dbm ensurepip filecmp fileinput
+        fnmatch gettext glob gzip io linecache locale logging lzma mailbox mimetypes netrc nt ntpath
+        os pathlib plistlib posix posixpath py_compile pyclbr shelve shutil site sqlite3 stat
+        sysconfig tabnanny tarfile tempfile tokenize wave xml zipapp zipfile zipimport zoneinfo
+        aifc chunk crypt imghdr sndhdr sunau uu cgi nturl2path genericpath pandas PIL matplotlib""",
+    "the network": """
+        asyncio asynchat asyncore email ftplib http imaplib mailcap nntplib poplib select selectors
+        smtpd smtplib socket socketserver ssl telnetlib urllib uuid webbrowser wsgiref xmlrpc cgitb
+        aiogram aiohttp anyio falcon gunicorn httpcore httpx paramiko redis requests telebot urllib3
+        websockets""",
+    "processes, threads and signals": """
+        atexit cmd concurrent faulthandler fcntl multiprocessing pty pipes queue resource sched
+        signal subprocess syslog termios thread threading tty venv gevent greenlet psutil""",
+    "the interpreter's insides": """
+        __main__ abc annotationlib ast bdb builtins cProfile code codeop contextlib copy copyreg
+        dataclasses dis distutils doctest encodings enum gc imp importlib inspect lib2to3 marshal
+        modulefinder opcode optparse argparse pdb pickle pickletools pkgutil profile pstats pydoc
+        pydoc_data pyexpat reprlib rlcompleter runpy symtable sys test timeit this
+        trace traceback tracemalloc types typing unittest warnings weakref idlelib attr attrs
+        cloudpickle dill pydantic yaml""",
+    "native code and raw memory": """
+        ctypes curses cffi cython mmap msvcrt numba numpy ossaudiodev readline scipy tkinter
+        torch turtle turtledemo winreg winsound zlib cupy tensorflow""",
+    "the machine and its accounts": "getpass grp nis pwd platform secrets",
+    "the evaluation of text": "numexpr simpleeval sympy asteval",
+    "the bot itself": "function sandbox tools tests",
+}
+GIVES = {name: what for what, names in _GIVES.items() for name in names.split()}
+# One function each, or a command line, that the rest of its package has not.
+GIVES |= {"json.tool": "files", "collections.__main__": "files"}
+
+# What reaches outside the process; an object made there is as bad as the module.
+OUTSIDE = sorted(
+    name
+    for name, what in GIVES.items()
+    if what in {"files", "the network", "processes, threads and signals"}
+)
+
+
+def gives(module: str) -> str | None:
+    """What a module gives beyond computation, by its own name, its package's or its public one."""
+    steps = module.split(".")
+    packages = [".".join(steps[:count]) for count in range(len(steps), 0, -1)]
+    for package in packages:
+        if what := GIVES.get(package) or GIVES.get(package.lstrip("_")):
+            return what
+    if module.startswith("_") and module in sys.stdlib_module_names:
+        return "the interpreter's insides"
+    return None
+
+
+def pure() -> list[str]:
+    """The standard library's modules that give nothing but computation."""
+    return sorted(
+        name for name in sys.stdlib_module_names if not name.startswith("_") and gives(name) is None
+    )
