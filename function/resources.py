@@ -5,6 +5,7 @@ meanwhile (https://core.telegram.org/bots/api#setwebhook); so whatever is not un
 quietly, and a mistake of ours is logged and taken too.
 """
 
+import contextlib
 import hmac
 import json
 import logging
@@ -24,6 +25,7 @@ from sandbox.sandbox import Sandbox
 log = logging.getLogger(__name__)
 
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # nosec B105: the header's name
+DISCARDED_BYTES = 8 << 20  # of a body that is refused
 BODY_BYTES = 1 << 20  # of the server's own responses too; updates are far smaller
 
 
@@ -149,8 +151,12 @@ class Health:
         )
 
 
-def write_error(_req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError) -> None:
+def write_error(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError) -> None:
     """Say what is wrong in one line: {"error": TEXT}."""
+    # gunicorn drops a connection of which much is unread, after it has promised to keep it.
+    with contextlib.suppress(OSError, falcon.HTTPError):
+        if (req.content_length or 0) <= DISCARDED_BYTES:
+            req.bounded_stream.exhaust()
     _respond(resp, {"error": error.title or error.status})
 
 
