@@ -1,0 +1,129 @@
+"""Answers a bot's messages without a public address, by asking Telegram for updates.
+
+Runs the same handlers as the service, with the service's settings (see function/settings.py).
+Ctrl-C ends it after the answer in hand. Exits with 0 so ended, 1 if Telegram refuses, 2 if it
+cannot begin.
+"""
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from types import FrameType
+from typing import Any
+
+from function.bot_api import BotApi, Refused, Undelivered
+from function.chat import Chat
+from function.delivery import Delivery
+from function.settings import load_settings
+from function.store import open_store
+from function.telegram import Bot
+from sandbox.policy import PolicyError, load_policy
+from sandbox.sandbox import Sandbox, SandboxUnavailable
+from tools.webhook import ALLOWED_UPDATES
+
+POLL_SECONDS = 50  # Telegram waits so long for an update
+PAUSE_SECONDS = 3.0  # before the next try when Telegram cannot be reached
+
+log = logging.getLogger(__name__)
+
+
+class Interruption:
+    """Ctrl-C and SIGTERM: they end a wait for Telegram at once, and an answer not at all."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._waiting = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+
+    def wait_for(self, work: Callable[[], Any]) -> Any:
+        """Do work that can be given up, trying until it is done; returns None if interrupted."""
+        while not self.came:
+            self._waiting = True
+            try:
+                return work()
+            except Undelivered as error:
+                log.warning("Telegram cannot be reached: %s", error)
+                time.sleep(PAUSE_SECONDS)
+            except KeyboardInterrupt:
+                break
+            finally:
+                self._waiting = False
+        return None
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
+        if self._waiting:
+            raise KeyboardInterrupt
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Poll until told to end, and return the exit status."""
+    argparse.ArgumentParser(prog="poll", description=__doc__).parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    interruption = Interruption()
+    try:
+        settings = load_settings(os.environ)
+        if not settings.token:
+            raise ValueError("No TOKEN: write it into the config that CONFIG_PATH names.")
+        store = open_store(settings.store)
+        sandbox = Sandbox(load_policy(settings.policy_path))
+        sandbox.start()
+    except (ValueError, PolicyError, SandboxUnavailable) as error:
+        print(error, file=sys.stderr)
+        return 2
+    api = BotApi(settings.token, settings.telegram_api_url)
+    try:
+        me = interruption.wait_for(lambda: api.call("getMe"))
+        if me is not None:
+            print(f"Answering as @{me['username']}; Ctrl-C ends.", flush=True)
+            bot = Bot(settings.bot_id, me["username"].lower())
+            chat = Chat(sandbox, store, bot, settings.token, api.fetch_text)
+            answer_all(api, Delivery(chat, store, api), interruption)
+    except Refused as error:
+        print(explain(error), file=sys.stderr)
+        return 1
+    finally:
+        sandbox.close()
+        store.close()
+    return 0
+
+
+def answer_all(api: BotApi, delivery: Delivery, interruption: Interruption) -> None:
+    """Answer updates as they come until interrupted. Raises Refused.
+
+    An update is answered before Telegram is told that it came: one cut short comes again.
+    """
+    request = {"offset": 0, "timeout": POLL_SECONDS, "allowed_updates": ALLOWED_UPDATES}
+    fetch = partial(api.call, "getUpdates", request, answer_seconds=POLL_SECONDS + 10)
+    while not interruption.came:
+        for update in interruption.wait_for(fetch) or ():
+            delivery.answer(update)
+            request["offset"] = update["update_id"] + 1
+            if interruption.came:
+                break
+    if request["offset"]:
+        with suppress(Undelivered):
+            api.call("getUpdates", request | {"timeout": 0, "limit": 1})
+
+
+def explain(error: Refused) -> str:
+    """Return what Telegram refused, and the cure."""
+    match error.code:
+        case 401 | 404:
+            return f"Telegram does not know the token ({error}): copy it anew from @BotFather."
+        case 409 if "webhook" in error.description:
+            return "Updates go to a webhook. To fetch them instead: tools/webhook delete"
+        case 409:
+            return "Another program fetches this bot's updates: end that one first."
+    return str(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

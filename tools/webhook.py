@@ -1,0 +1,126 @@
+"""Tells Telegram where to bring updates, and which commands to offer.
+
+The token is read from the service's config (CONFIG_PATH, else /secrets/config.json), never from
+the command line. Exits with 0 if done, 1 if Telegram refuses or reports trouble, 2 if there is no
+token or the command line is wrong.
+"""
+
+import argparse
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from function.bot_api import BotApi, BotApiError
+from function.settings import Settings, SettingsError, load_settings
+from function.telegram import Json
+
+# The kinds of update that function/telegram.py reads; Telegram keeps all others to itself.
+ALLOWED_UPDATES = ["message", "edited_message", "inline_query"]
+
+# What the menu offers, in private chats and in groups, where only commands reach the bot.
+COMMANDS = {
+    "all_private_chats": {
+        "help": "What can be sent, with examples",
+        "mode": "Compact or full answers",
+        "privacy": "What is kept about you",
+    },
+    "all_group_chats": {
+        "cl": "Run a program: /cl 2+2",
+        "help": "What can be sent, with examples",
+    },
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Do what the command line says and return the exit status."""
+    parser = argparse.ArgumentParser(prog="webhook", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="set|delete|info")
+    setting = verbs.add_parser("set", help="bring updates to a URL, with the config's secret")
+    setting.add_argument(
+        "url", metavar="URL", help="https://HOST[:443|80|88|8443]; /webhook is added to a bare host"
+    )
+    deleting = verbs.add_parser("delete", help="keep updates at Telegram, as tools/poll needs")
+    for verb in (setting, deleting):
+        verb.add_argument(
+            "--drop-pending", action="store_true", help="forget updates that wait at Telegram"
+        )
+    informing = verbs.add_parser("info", help="show the URL, what waits there, and errors")
+    informing.add_argument("--json", action="store_true", help="print Telegram's answer as it is")
+    options = parser.parse_args(arguments)
+    try:
+        settings = load_settings(os.environ)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if not settings.token:
+        print("No TOKEN: write it into the config that CONFIG_PATH names.", file=sys.stderr)
+        return 2
+    api = BotApi(settings.token, settings.telegram_api_url)
+    try:
+        if options.verb == "set":
+            return set_webhook(api, settings, options.url, options.drop_pending)
+        if options.verb == "delete":
+            return delete_webhook(api, options.drop_pending)
+        return show_webhook(api, options.json)
+    except BotApiError as error:
+        print(f"{settings.telegram_api_url}: {error}", file=sys.stderr)
+        return 1
+
+
+def set_webhook(api: BotApi, settings: Settings, url: str, drop_pending: bool) -> int:
+    """Set webhook and commands (https://core.telegram.org/bots/api#setwebhook)."""
+    if urlsplit(url).path in ("", "/"):
+        url = url.rstrip("/") + "/webhook"
+    webhook = {"url": url, "allowed_updates": ALLOWED_UPDATES, "drop_pending_updates": drop_pending}
+    if settings.webhook_secret:
+        webhook["secret_token"] = settings.webhook_secret
+    api.call("setWebhook", webhook)
+    for scope, commands in COMMANDS.items():
+        listed = [{"command": name, "description": text} for name, text in commands.items()]
+        api.call("setMyCommands", {"commands": listed, "scope": {"type": scope}})
+    print(f"Updates come to {url} now. See how it goes with: tools/webhook info")
+    return 0
+
+
+def delete_webhook(api: BotApi, drop_pending: bool) -> int:
+    """Delete the webhook; the commands stay."""
+    api.call("deleteWebhook", {"drop_pending_updates": drop_pending})
+    print("Updates stay at Telegram now, for a day at most; tools/poll fetches them.")
+    return 0
+
+
+def show_webhook(api: BotApi, as_json: bool) -> int:
+    """Print what Telegram knows of the webhook; 1 if there is none or something is wrong."""
+    info = api.call("getWebhookInfo")
+    if as_json:
+        print(json.dumps(info, indent=2))
+    else:
+        print("\n".join(describe(info)))
+    return int(bool(troubles(info)))
+
+
+def describe(info: Json) -> list[str]:
+    """Return lines for people about a WebhookInfo."""
+    lines = [f"URL:      {info.get('url') or '(none)'}"]
+    lines.append(f"Waiting:  {info.get('pending_update_count', 0)} updates")
+    lines.append(f"Allowed:  {', '.join(info.get('allowed_updates', [])) or '(default)'}")
+    return lines + [f"TROUBLE:  {trouble}" for trouble in troubles(info)]
+
+
+def troubles(info: Json) -> list[str]:
+    """Return what is wrong with a WebhookInfo, and the cure."""
+    if not info.get("url"):
+        return ["no webhook is set; cure: tools/webhook set URL"]
+    found = []
+    if "last_error_message" in info:
+        when = datetime.fromtimestamp(info.get("last_error_date", 0), UTC)
+        found.append(f"{info['last_error_message']} (last at {when:%Y-%m-%d %H:%M:%S} UTC)")
+    if sorted(info.get("allowed_updates", [])) != sorted(ALLOWED_UPDATES):
+        found.append("other kinds of update are asked for; cure: tools/webhook set URL")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
