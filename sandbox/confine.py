@@ -28,6 +28,7 @@ _SYS_MOUNT_SETATTR = 442
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_NO_CAPABILITIES = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
 
 
 class LayerError(Exception):
@@ -106,8 +107,7 @@ def _change_ids(uid: int) -> None:
 
 
 def _drop_capabilities() -> None:
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    _call(_libc.capset, ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
+    _call(_libc.capset, *_NO_CAPABILITIES)
 
 
 def _prctl(option: int, value: int) -> None:

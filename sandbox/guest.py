@@ -21,10 +21,10 @@ from typing import Any, NoReturn
 
 from sandbox import user_defined
 
-# How a program ended by its guest's own word: verdict, CPU seconds, peak KiB; then the error's
+# How a program ended by its guest's own word: verdict, CPU microseconds, peak KiB; then the error's
 # text. A hostile program can write what it likes here: it is shown to its sender alone, and the
 # guest is killed as soon as it has spoken.
-REPORT = struct.Struct("=Bdq")
+REPORT = struct.Struct("=Bqq")
 OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT, NOT_CONFINED = range(6)
 
 _NAME = "<program>"
@@ -56,7 +56,8 @@ def main(world: World) -> NoReturn:
 def end(verdict: int, error: str = "") -> NoReturn:
     """Report how the program ended, and end the process without any clean-up."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    report = REPORT.pack(verdict, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+    cpu = round((usage.ru_utime + usage.ru_stime) * 1e6)
+    report = REPORT.pack(verdict, cpu, usage.ru_maxrss)
     try:
         os.write(2, report + error.encode("utf-8", "backslashreplace"))
     finally:

@@ -55,9 +55,9 @@ _VERDICTS: dict[int, Kind] = {
 
 def from_report(report: bytes, output: bytes, wall_seconds: float, policy: Policy) -> Outcome:
     """Return the outcome by the guest's own word, which need not be true or even well formed."""
-    verdict, cpu_seconds, max_rss_kib = guest.ERROR, 0.0, 0
+    verdict, cpu_microseconds, max_rss_kib = guest.ERROR, 0, 0
     if len(report) >= guest.REPORT.size:
-        verdict, cpu_seconds, max_rss_kib = guest.REPORT.unpack_from(report)
+        verdict, cpu_microseconds, max_rss_kib = guest.REPORT.unpack_from(report)
     text = report[guest.REPORT.size :].decode("utf-8", "replace")
     reasons: dict[Kind, str] = {
         "memory_limit": f"needed more than {policy.rlimits.address_space_mib} MiB of memory",
@@ -68,7 +68,7 @@ def from_report(report: bytes, output: bytes, wall_seconds: float, policy: Polic
         kind=kind,
         output=output.decode("utf-8", "replace"),
         error=reasons.get(kind, " ".join(text.split("\n"))),
-        cpu_seconds=min(max(cpu_seconds, 0.0), policy.rlimits.cpu_seconds + 1.0),
+        cpu_seconds=min(max(cpu_microseconds / 1e6, 0.0), policy.rlimits.cpu_seconds + 1.0),
         wall_seconds=wall_seconds,
         max_rss_kib=min(max(max_rss_kib, 0), policy.rlimits.address_space_mib * 1024),
     )

@@ -39,6 +39,7 @@ _ERRNO: Final = 0x00050000
 _ALLOW: Final = 0x7FFF0000
 _SET_MODE_FILTER: Final = 1
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+_libc = ctypes.CDLL(None, use_errno=True)
 
 # Callers of these fall back on an older call if the kernel lacks them, not if it says EPERM. The
 # flags of clone3 and openat2 lie in memory, where no filter sees them.
@@ -194,13 +195,12 @@ def install(program: bytes) -> None:
 
     Needs no_new_privs (or CAP_SYS_ADMIN) beforehand. Raises OSError with the kernel's errno.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: unsigned short len, padding, struct sock_filter *filter.
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
     call = ctypes.c_long(TABLES[os.uname().machine]["seccomp"])
-    failed = libc.syscall(call, _SET_MODE_FILTER, 0, header)
+    failed = _libc.syscall(call, _SET_MODE_FILTER, 0, header)
     if failed and ctypes.get_errno() == errno.ENOSYS:  # Linux before 3.17
-        failed = libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), header)
+        failed = _libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), header)
     if failed:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -1,0 +1,96 @@
+"""Puts an edited policy file in force while programs run, and never a bad one."""
+
+import hashlib
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from sandbox.generation import SandboxUnavailable
+from sandbox.policy import PolicyError, load_policy
+from sandbox.sandbox import Sandbox
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.4
+
+
+class PolicyWatch:
+    """Looks at one path again and again, by name, so that a file replaced by rename is seen too.
+
+    A change is taken up when two looks in a row find the same bytes, so that a half-written file
+    is left alone. A bad, unreadable or missing file leaves the policy in force as it is.
+    """
+
+    def __init__(self, sandbox: Sandbox, path: Path) -> None:
+        self._sandbox = sandbox
+        self._path = path
+        self._refused: str | None = None
+        self._seen: str | None = sandbox.policy.sha256
+        self._judged: str | None = sandbox.policy.sha256
+        self._last_stat: tuple[int, ...] | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="policy-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look, in a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more; returns when a change under way is done."""
+        self._stopped.set()
+        self._thread.join()
+
+    def status(self) -> dict[str, Any]:
+        """Return the hash of the policy in force and, if the file is not it, why."""
+        status: dict[str, Any] = {"sha256": self._sandbox.policy.sha256}
+        if self._refused is not None:
+            status["refused"] = self._refused
+        return status
+
+    def _run(self) -> None:
+        while not self._stopped.wait(_LOOK_SECONDS):
+            try:
+                self.look()
+            except Exception:
+                log.exception("the policy file could not be looked at; the policy in force stays")
+
+    def look(self) -> None:
+        """Look once, and put what stands in the file in force if it is new, whole and good."""
+        try:
+            found = os.stat(self._path)
+            stat = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+            if stat == self._last_stat and self._seen == self._judged:
+                return
+            content = hashlib.sha256(self._path.read_bytes()).hexdigest()
+        except OSError as error:
+            self._last_stat, self._seen, self._judged = None, None, None
+            self._refuse(f"{self._path}: {error.strerror}; the policy in force stays")
+            return
+        settled = content == self._seen and stat == self._last_stat
+        self._last_stat, self._seen = stat, content
+        if settled and content != self._judged:
+            self._judged = content
+            self._take_up(content)
+
+    def _take_up(self, content: str) -> None:
+        if content == self._sandbox.policy.sha256:
+            self._refused = None
+            return
+        try:
+            policy = load_policy(self._path)
+            if policy.sha256 != content:
+                self._judged = None  # it changed again in this moment; the next look sees it
+                return
+            self._sandbox.reload(policy)
+        except (PolicyError, SandboxUnavailable) as error:
+            self._refuse(str(error))
+        else:
+            self._refused = None
+            log.info("policy %s is in force", policy.sha256[:12])
+
+    def _refuse(self, reason: str) -> None:
+        if reason != self._refused:
+            log.error("the edited policy is refused, the last good one goes on:\n%s", reason)
+        self._refused = reason

@@ -1,0 +1,119 @@
+"""PolicyWatch: a good edit is in force soon, a bad one never, however the file is written."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.policy import load_policy
+from sandbox.policy_watch import PolicyWatch
+from sandbox.sandbox import Sandbox, SandboxUnavailable
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return Path(shutil.copy(ROOT / "policy.yaml", tmp_path / "policy.yaml"))
+
+
+@pytest.fixture
+def watched(file: Path) -> Iterator[tuple[Sandbox, PolicyWatch]]:
+    sandbox = Sandbox(load_policy(file))
+    sandbox.start()
+    yield sandbox, PolicyWatch(sandbox, file)
+    sandbox.close()
+
+
+def widen(file: Path) -> str:
+    """Return the policy's text with one more module allowed."""
+    return file.read_text().replace("  - string\n", "  - string\n  - textwrap\n", 1)
+
+
+def allows_textwrap(sandbox: Sandbox) -> bool:
+    return sandbox.run("import textwrap").kind == "ok"
+
+
+@pytest.mark.parametrize("how", ["in place", "by rename", "after deletion"])
+def test_a_good_edit_is_in_force_at_the_second_look(
+    watched: tuple[Sandbox, PolicyWatch], file: Path, how: str
+) -> None:
+    sandbox, watch = watched
+    text = widen(file)
+    watch.look()
+    if how == "in place":
+        file.write_text(text)
+    elif how == "by rename":
+        new = file.with_name("new.yaml")
+        new.write_text(text)
+        os.replace(new, file)
+    else:
+        file.unlink()
+        watch.look()
+        assert "No such file" in watch.status()["refused"]
+        file.write_text(text)
+    watch.look()
+    assert not allows_textwrap(sandbox)
+    watch.look()
+    assert allows_textwrap(sandbox)
+    assert watch.status() == {"sha256": load_policy(file).sha256}
+
+
+def test_a_file_that_is_still_being_written_is_left_alone(
+    watched: tuple[Sandbox, PolicyWatch], file: Path
+) -> None:
+    sandbox, watch = watched
+    before = sandbox.policy
+    text = widen(file)
+    for end in range(100, len(text), 1500):
+        file.write_text(text[:end])
+        watch.look()
+        assert sandbox.policy is before
+        assert "refused" not in watch.status()
+
+
+def test_a_bad_edit_is_refused_with_its_place_and_the_old_policy_goes_on(
+    watched: tuple[Sandbox, PolicyWatch], file: Path
+) -> None:
+    sandbox, watch = watched
+    good = file.read_text()
+    file.write_text(good.replace("version: 1", "version: two"))
+    for _ in range(3):
+        watch.look()
+    line = good.splitlines().index("version: 1") + 1
+    assert f"{file}:{line}:" in watch.status()["refused"]
+    assert sandbox.run("2+2").output == "4\n"
+    file.write_text(good)
+    for _ in range(2):
+        watch.look()
+    assert "refused" not in watch.status()
+
+
+def test_a_policy_whose_sandbox_does_not_start_is_refused(
+    watched: tuple[Sandbox, PolicyWatch], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox, watch = watched
+
+    def refuse(_: object) -> None:
+        raise SandboxUnavailable("layer landlock is not in force")
+
+    monkeypatch.setattr(sandbox, "reload", refuse)
+    file.write_text(widen(file))
+    for _ in range(2):
+        watch.look()
+    assert watch.status()["refused"] == "layer landlock is not in force"
+
+
+def test_the_thread_takes_an_edit_up_by_itself(
+    watched: tuple[Sandbox, PolicyWatch], file: Path
+) -> None:
+    sandbox, watch = watched
+    watch.start()
+    old = sandbox.policy
+    file.write_text(widen(file))
+    while sandbox.policy is old:
+        pass
+    watch.stop()
+    assert allows_textwrap(sandbox)
