@@ -6,8 +6,7 @@ variable and never of the builtin. And `row.format(x)` is harmless where `row` s
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sandbox.literals import literal_text, reads_attributes
 from sandbox.syntax import KINDS, children, descendants
@@ -22,6 +21,9 @@ _NAMED: Any = (
         if hasattr(ast, kind)
     ),
 )
+_BINDING = frozenset(
+    (*_NAMED, ast.Assign, ast.Name, ast.arg, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
+) | {ast.MatchMapping}
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -36,13 +38,20 @@ def bindings(tree: ast.AST) -> Values:
     """Return every name that a tree binds -> all it is bound to, in any scope and any order."""
     values: dict[str, list[Value]] = {}
     plain: set[ast.AST] = set()
-    for node in descendants(tree):
+    for node in _binding_nodes(tree):
         if node not in plain:
             for name, value in _bound_by(node):
                 values.setdefault(name, []).append(value)
         if isinstance(node, ast.Assign):
             plain.update(node.targets)
     return values
+
+
+def _binding_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree that may bind a name; few do, and the rest must cost little."""
+    for node in descendants(tree):
+        if node.__class__ in _BINDING and node.__dict__.get("ctx").__class__ is not ast.Load:
+            yield node
 
 
 def _bound_by(node: ast.AST) -> Iterator[tuple[str, Value]]:
@@ -125,8 +134,7 @@ def own_occurrences(tree: ast.AST, wanted: set[str]) -> set[ast.AST]:
     return own
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """A node, the names that are surely own there, and whether it is in no function or class."""
 
     node: ast.AST
@@ -235,7 +243,7 @@ def _sure_bindings(tree: ast.AST) -> set[str]:
     """Return the bound names for which a proof is tried: not deleted, not moved between scopes."""
     bound: set[str] = set()
     shaken: set[str] = set()
-    for node in descendants(tree):
+    for node in _binding_nodes(tree):
         names = {name for name, _ in _bound_by(node)}
         match node:
             case ast.Assign() | ast.arg() | ast.FunctionDef() | ast.AsyncFunctionDef():
