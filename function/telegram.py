@@ -201,8 +201,8 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> int | None:
-    """An identifier: an integer of at most 64 bits, true and false left out."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
+    """An identifier: an integer of at most 52 bits; true and false are none."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 52:
         return value
     return None
 

@@ -20,6 +20,7 @@ from function.settings import Settings
 from function.store import Memory
 from function.visible import is_blank, units
 from sandbox.sandbox import Outcome, Sandbox
+from tests.bot_api_server import webhook_problems
 from tests.function.library_types import check_against_libraries
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "updates.jsonl"
@@ -87,7 +88,6 @@ def call_in(result: testing.Result) -> dict[str, Any]:
 
 def check_call(expect: dict[str, Any], call: dict[str, Any]) -> None:
     """The members that an answer must have, and those that it must not."""
-    assert "null" not in json.dumps(call)
     if "method" in expect:
         assert call.get("method") in each(expect["method"])
     if expect.get("silent"):
@@ -96,6 +96,7 @@ def check_call(expect: dict[str, Any], call: dict[str, Any]) -> None:
         return
     if "method" in call:
         check_against_libraries(call)
+        assert webhook_problems(call) == []
     found = {
         "chat_id": call.get("chat_id"),
         "reply_to": call.get("reply_parameters", {}).get("message_id"),
@@ -117,10 +118,8 @@ def check_call(expect: dict[str, Any], call: dict[str, Any]) -> None:
 
 
 def check_text(expect: dict[str, Any], text: str) -> None:
-    text.encode()  # no lone surrogate
     assert units(text) <= 4096
     assert not is_blank(text)
-    assert not re.search("[\x00-\x09\x0b-\x1f]", text)
     assert all(part in text for part in each(expect.get("text_contains", [])))
     assert not any(part in text for part in each(expect.get("text_not_contains", [])))
     assert any(part in text for part in each(expect.get("text_any", "")))
@@ -134,8 +133,6 @@ def check_results(expect: dict[str, Any], call: dict[str, Any]) -> None:
     for text in texts:
         check_text({}, text)
     assert not any(is_blank(result["title"]) for result in results)
-    assert all(1 <= len(result["id"].encode()) <= 64 for result in results)
-    assert len({result["id"] for result in results}) == len(results)
     assert expect.get("min_results", 0) <= len(results) <= expect.get("results_max", 50)
     assert not expect.get("results_contain") or any(expect["results_contain"] in t for t in texts)
     assert call["cache_time"] <= expect.get("cache_time_max", 300)

@@ -1,0 +1,150 @@
+"""The service with DELIVERY=api: gunicorn, real calls, and a strict Bot API server with moods."""
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bot_api_server import BotApiServer, running
+from tests.conftest import Service, message
+
+SECRET = "fixture-secret"
+
+
+@pytest.fixture
+def telegram() -> Iterator[BotApiServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def service(
+    start_service: Callable[..., Service], telegram: BotApiServer, tmp_path: Path
+) -> Service:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"TOKEN": telegram.token, "WEBHOOK_SECRET": SECRET}))
+    return start_service(CONFIG_PATH=str(config), DELIVERY="api", TELEGRAM_API_URL=telegram.url)
+
+
+def post(service: Service, update_id: int, kind: str = "message", **fields: Any) -> int:
+    """Post an update and return the status; the body must be empty."""
+    update = {"update_id": update_id, kind: fields}
+    headers = {"X-Telegram-Bot-Api-Secret-Token": SECRET}
+    response = service.request("POST", "/webhook", update, **headers)
+    assert response.data == b"" or response.status != 200
+    return int(response.status)
+
+
+def send(service: Service, update_id: int, text: str, kind: str = "message", **fields: Any) -> int:
+    return post(service, update_id, kind, **message(text, **fields))
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert condition()
+
+
+def test_the_service_learns_its_name_and_answers_by_a_call(
+    service: Service, telegram: BotApiServer
+) -> None:
+    assert len(telegram.made("getMe")) == 1
+    group = {"id": -100123, "type": "supergroup"}
+    assert send(service, 1, f"/cl@{telegram.username} 2+2", chat=group) == 200
+    wait_for(lambda: telegram.sent)
+    [call] = telegram.made("sendMessage")
+    assert (call["chat_id"], call["text"]) == (-100123, "4 = 2+2")
+
+
+def test_an_edit_changes_the_answer_in_place(service: Service, telegram: BotApiServer) -> None:
+    send(service, 1, "2+2", message_id=50)
+    send(service, 2, "2+3", "edited_message", message_id=50)
+    send(service, 3, "2+3", "edited_message", message_id=50)
+    wait_for(lambda: telegram.made("editMessageText"))
+    assert [sent["text"] for sent in telegram.sent] == ["5 = 2+3"]
+    assert len(telegram.calls) == 3  # getMe, sendMessage, editMessageText
+
+
+def test_long_output_comes_as_a_file(service: Service, telegram: BotApiServer) -> None:
+    send(service, 1, 'print("x" * 10000)')
+    wait_for(lambda: telegram.made("sendDocument"))
+    [document] = [call for call in telegram.calls if call.method == "sendDocument"]
+    assert document.files == {"document": ("output.txt", b"x" * 10000)}
+
+
+def test_a_python_file_is_fetched_and_run(service: Service, telegram: BotApiServer) -> None:
+    telegram.files["F1"] = b"for i in range(3):\r\n    print(i)\r\n"
+    telegram.files["F2"] = b"#" * 20000
+    chat = message("")["chat"]
+    for number, file_id in enumerate(telegram.files):
+        document = {"file_id": file_id, "file_name": "task.py"}
+        post(service, number, message_id=1, chat=chat, document=document)
+    wait_for(lambda: len(telegram.sent) == 2)
+    assert [sent["text"].split()[0] for sent in telegram.sent] == ["0", "This"]
+
+
+def test_an_inline_query_is_answered_from_a_gateway_too(
+    service: Service, telegram: BotApiServer
+) -> None:
+    post(service, 1, "inline_query", id="77", query="2+2", offset="", **{"from": {"id": 5}})
+    wait_for(lambda: telegram.made("answerInlineQuery"))
+    query = {"from_user_id": 5, "inline_query_id": "78", "query": "2+2"}
+    service.request("POST", "/inline", query, Authorization=f"Bearer {SECRET}")
+    assert [call["inline_query_id"] for call in telegram.made("answerInlineQuery")] == ["77", "78"]
+
+
+@pytest.mark.parametrize(
+    "mood",
+    [
+        (429, "Too Many Requests: retry after 1", {"retry_after": 1}),
+        (500, "Internal Server Error"),
+        "drop",
+        "garble",
+    ],
+)
+def test_a_mood_of_the_server_delays_the_answer_and_no_more(
+    service: Service, telegram: BotApiServer, mood: Any
+) -> None:
+    telegram.be("sendMessage", mood)
+    assert send(service, 1, "2+2") == 200
+    wait_for(lambda: telegram.sent)
+    assert [sent["text"] for sent in telegram.sent] == ["4 = 2+2"]
+
+
+def test_a_closed_chat_is_left_and_a_moved_one_followed(
+    service: Service, telegram: BotApiServer
+) -> None:
+    telegram.blocked.add(5)
+    telegram.migrated[-7] = -1007
+    send(service, 1, "2+2", chat={"id": 5, "type": "private"})
+    send(service, 2, "/cl 2+3", chat={"id": -7, "type": "group"})
+    wait_for(lambda: telegram.sent)
+    assert [(sent["chat_id"], sent["text"]) for sent in telegram.sent] == [(-1007, "5 = 2+3")]
+    assert "Traceback" not in service.logs()
+
+
+def test_a_week_in_a_minute(service: Service, telegram: BotApiServer) -> None:
+    """Repeats, disorder and cut connections: each update is answered once, and none is lost."""
+    dice = random.Random(7)
+    updates = [(number, number % 40 + 1) for number in range(1, 401)]
+    dice.shuffle(updates)
+    updates += dice.sample(updates, 100)
+    telegram.be("sendMessage", *dice.choices([0, 0, 0, 0.05, (502, "Bad Gateway"), "drop"], k=300))
+
+    def deliver(update: tuple[int, int]) -> None:
+        number, chat = update
+        while send(service, number, f"{number}*1", chat={"id": chat, "type": "private"}) != 200:
+            time.sleep(0.1)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(deliver, updates))
+    wait_for(lambda: len(telegram.sent) >= 400, 60)
+    time.sleep(0.5)
+    answers = sorted(int(sent["text"].split()[0]) for sent in telegram.sent)
+    assert answers == list(range(1, 401))
