@@ -1,0 +1,201 @@
+"""The hostile corpus, each program as a user sends it and with the checker off, and variants."""
+
+import ast
+import dataclasses
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from sandbox.checker import check
+from sandbox.sandbox import Sandbox
+from tests.sandbox.guests import guests
+
+CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "attacks.jsonl"
+PROGRAMS = [json.loads(line) for line in CORPUS.read_text().splitlines()]
+ESCAPES = [p for p in PROGRAMS if p["kind"] in {"os-escape", "ast-bypass"}]
+EATERS = [p for p in PROGRAMS if p["kind"] == "resource"]
+REFUSED = [p for p in ESCAPES if p["expect"].get("checker") == "reject"]
+
+
+def named(programs):
+    return [pytest.param(program, id=program["id"]) for program in programs]
+
+
+@pytest.fixture(scope="module")
+def hasty(policy):
+    """The policy with less time for each program, for many of them use all they get."""
+    rlimits = dataclasses.replace(policy.rlimits, cpu_seconds=1)
+    limits = dataclasses.replace(policy.limits, wall_seconds=3)
+    return dataclasses.replace(policy, rlimits=rlimits, limits=limits)
+
+
+@pytest.fixture(scope="module")
+def caged(hasty):
+    """Guests without a checker, an import guard or reduced builtins: the system's layers alone."""
+    with guests(hasty) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def whole(hasty):
+    """A sandbox as users meet it."""
+    sandbox = Sandbox(hasty)
+    sandbox.start()
+    yield sandbox
+    sandbox.close()
+
+
+@pytest.mark.parametrize("program", named(ESCAPES))
+def test_no_escape_succeeds_with_the_checker_off(caged, program):
+    outcome = caged.run_source(program["source"])
+    assert "PWNED" not in outcome.output + outcome.error
+    assert outcome.kind not in {"busy", "unavailable"}
+
+
+@pytest.mark.parametrize("program", named(ESCAPES))
+def test_no_escape_succeeds_as_a_user_sends_it(whole, program):
+    outcome = whole.run(program["source"])
+    assert "PWNED" not in outcome.output + outcome.error
+    if program in REFUSED:
+        assert outcome.kind in {"rejected", "syntax_error"}
+
+
+# What the corpus calls by one word; and on a busy machine the clock can be first.
+KINDS = {"error": {"error", "syntax_error", "crashed"}}
+# Programs that end in another way than the corpus foresees, for a reason.
+ENDS_ELSE = {
+    "RS-018": {"ok", "cpu_limit"},  # integers of any length are read
+    "RS-020": {"output_limit", "cpu_limit"},  # and printed
+    "RS-083": {"error"},  # there is no sys.stderr to flood
+    "RS-119": {"ok"},  # a guest ends without atexit's callbacks
+}
+
+
+@pytest.mark.parametrize("program", named(EATERS))
+def test_no_program_takes_more_than_its_share(caged, program):
+    outcome = caged.run_source(program["source"])
+    foreseen = set(program["expect"]["outcome"]) | ENDS_ELSE.get(program["id"], set())
+    foreseen = foreseen.union(*(KINDS.get(kind, ()) for kind in foreseen))
+    assert outcome.kind in foreseen | {"wall_limit"}
+    assert outcome.wall_seconds < 5
+    assert outcome.cpu_seconds < 2.5
+    assert outcome.max_rss_kib < 600 * 1024
+    assert len(outcome.output) <= 65536
+
+
+def test_after_all_of_them_the_answer_is_right(caged, whole):
+    assert caged.run_source("2+2").output == whole.run("2+2").output == "4\n"
+
+
+# The same trick written another way. Each takes and gives source.
+
+
+def in_a_function(source):
+    return f"def f():\n{textwrap.indent(source, '    ')}\nf()"
+
+
+def in_a_class(source):
+    return f"class C:\n{textwrap.indent(source, '    ')}"
+
+
+def in_a_branch(source):
+    return f"for _ in [0]:\n  try:\n{textwrap.indent(source, '    ')}\n  finally: pass"
+
+
+def rewritten(source):
+    """Another layout: no comments, other quotes, brackets as the unparser likes them."""
+    return ast.unparse(ast.parse(source))
+
+
+class _ThroughSubscript(ast.NodeTransformer):
+    """`a.b` as `[a][0].b`: the object has no name."""
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            inner = ast.List([node.value], ast.Load())
+            node.value = ast.Subscript(inner, ast.Constant(0), ast.Load())
+        return node
+
+
+def through_a_list(source):
+    return ast.unparse(ast.fix_missing_locations(_ThroughSubscript().visit(ast.parse(source))))
+
+
+class _ThroughMatch(ast.NodeTransformer):
+    """A statement `x = a.b` as a class pattern that captures the attribute."""
+
+    def visit_Assign(self, node):
+        target, value = node.targets[0], node.value
+        if isinstance(value, ast.Attribute) and isinstance(target, ast.Name):
+            pattern = ast.MatchClass(
+                ast.Name("object", ast.Load()), [], [value.attr], [ast.MatchAs(name=target.id)]
+            )
+            return ast.Match(value.value, [ast.match_case(pattern, None, [ast.Pass()])])
+        return node
+
+
+def through_a_pattern(source):
+    return ast.unparse(ast.fix_missing_locations(_ThroughMatch().visit(ast.parse(source))))
+
+
+def in_wide_letters(source):
+    """Identifiers in letters that NFKC makes plain (PEP 3131)."""
+    wide = {ord(letter): ord(letter) - 97 + 0x1D41A for letter in "abcdefghijklmnopqrstuvwxyz"}
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    spots = [
+        (node.end_lineno, node.end_col_offset, node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+    ]
+    for line, end, name in sorted(spots, reverse=True):
+        text = lines[line - 1].encode()
+        start = end - len(name.encode())
+        if text[start:end] == name.encode():
+            # The first letter stays, so that what begins with underscores still does.
+            odd = (name[:2] + name[2:].translate(wide)).encode()
+            lines[line - 1] = (text[:start] + odd + text[end:]).decode()
+    return "\n".join(lines)
+
+
+# statistics.itemgetter is operator.itemgetter, which a program may use.
+HARMLESS = {"AB-097"}
+VARIANTS = [
+    in_a_function,
+    in_a_class,
+    in_a_branch,
+    rewritten,
+    through_a_list,
+    through_a_pattern,
+    in_wide_letters,
+]
+
+
+def parses(source):
+    try:
+        return bool(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_the_checker_refuses_it_refuses_in_other_words(policy, variant):
+    let_through, tried = [], 0
+    for program in REFUSED:
+        source = program["source"]
+        if program["id"] in HARMLESS or not parses(source):
+            continue
+        try:
+            other = variant(source)
+        except (RecursionError, ValueError):
+            continue  # too deep for the unparser
+        if not parses(other):
+            continue  # such as a star import or a nonlocal moved to another place
+        tried += 1
+        if not check(other, policy):
+            let_through.append(program["id"])
+    assert tried > 50
+    assert let_through == []
