@@ -346,15 +346,16 @@ class BotApiServer:
     """The server's state, and how it will behave; change it at any time.
 
     `moods` are taken one a call, by method or for "*": a status with description and parameters,
-    seconds to be slow, "hang" (no answer while the server runs), "drop" (the connection is cut
-    before the answer), "lose" (cut after the call was done), or "garble" (no JSON).
+    None for none, seconds to be slow, "hang" (no answer while the server runs), "drop" (the
+    connection is cut before the call is done), "lose" (after), or "garble" (no JSON).
     """
 
     token: str = "7100000001:AAfixture-token_0123456789abcdefghi"
     username: str = "pycalc_demo_bot"
     url: str = ""
     calls: list[Call] = field(default_factory=list)
-    sent: list[Json] = field(default_factory=list)
+    sent: list[Json] = field(default_factory=list)  # messages, as edited since
+    said: list[str] = field(default_factory=list)  # every text that was sent or edited in
     moods: dict[str, deque[Any]] = field(default_factory=dict)
     blocked: set[int] = field(default_factory=set)
     migrated: dict[int, int] = field(default_factory=dict)
@@ -394,6 +395,7 @@ class BotApiServer:
         message = {**call.params, "message_id": len(self.sent) + 1, "date": int(time.time())}
         message["chat"] = {"id": call.params["chat_id"], "type": "private"}
         self.sent.append(message)
+        self.said.append(message.get("text", ""))
         return 200, {"ok": True, "result": message}
 
     _sendDocument = _sendMessage  # noqa: N815
@@ -407,6 +409,7 @@ class BotApiServer:
             "entities"
         ):
             return _error(400, "Bad Request: message is not modified: specified new message ...")
+        self.said.append(call.params["text"])
         old |= {"text": call.params["text"], "entities": call.params.get("entities")}
         return 200, {"ok": True, "result": old}
 
