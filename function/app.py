@@ -16,6 +16,7 @@ from function.store import Store, open_store
 from function.telegram import Bot
 from function.updates import Updates
 from sandbox.policy import PolicyError, load_policy
+from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 
 log = logging.getLogger(__name__)
@@ -25,11 +26,16 @@ STOP_THE_SERVER = 4  # gunicorn.arbiter.Arbiter.APP_LOAD_ERROR: any other code m
 
 
 def create_app(
-    settings: Settings, sandbox: Sandbox, store: Store, api: BotApi | None = None
+    settings: Settings,
+    sandbox: Sandbox,
+    store: Store,
+    api: BotApi | None = None,
+    watch: PolicyWatch | None = None,
 ) -> App:
     """Return the WSGI application that answers with a started sandbox.
 
-    With `api`, answers travel by calls of it instead of in the webhook's responses.
+    With `api`, answers travel by calls of it instead of in the webhook's responses. `watch` tells
+    health of edits to the policy that were refused.
     """
     bot = Bot(settings.bot_id, settings.bot_username or None)
     chat = Chat(sandbox, store, bot, settings.token, api.fetch_text if api else None)
@@ -39,7 +45,7 @@ def create_app(
     app.add_route("/message", resources.Message(settings, chat))
     app.add_route("/inline", resources.Inline(settings, chat, api.deliver if api else None))
     app.add_route("/test", resources.Test())
-    app.add_route("/health", resources.Health(sandbox))
+    app.add_route("/health", resources.Health(sandbox, watch))
     app.set_error_serializer(resources.write_error)
     app.add_error_handler(Exception, resources.take_quietly)
     return app
@@ -50,16 +56,18 @@ def get_app() -> App:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         settings = load_settings(os.environ)
-        sandbox = Sandbox(load_policy(settings.policy_path))
+        sandbox = Sandbox(load_policy(settings.policy_path), [str(settings.config_path)])
         store = open_store(settings.store)
         sandbox.start()
+        watch = PolicyWatch(sandbox, settings.policy_path)
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         print(error, file=sys.stderr)  # noqa: T201
         sys.exit(STOP_THE_SERVER)
     api = BotApi(settings.token, settings.telegram_api_url) if settings.token else None
     if api and not settings.bot_username:
         settings = replace(settings, bot_username=_ask_name(api))
-    return create_app(settings, sandbox, store, api if settings.delivery == "api" else None)
+    watch.start()
+    return create_app(settings, sandbox, store, api if settings.delivery == "api" else None, watch)
 
 
 def _ask_name(api: BotApi) -> str:

@@ -20,6 +20,7 @@ from function import replies, telegram
 from function.chat import Busy, Chat
 from function.settings import Settings
 from function.telegram import Json
+from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox
 
 log = logging.getLogger(__name__)
@@ -124,22 +125,26 @@ class Test:
 class Health:
     """What is in force, and whether programs can be run."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, watch: PolicyWatch | None) -> None:
         self._sandbox = sandbox
+        self._watch = watch
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Report the policy, the sandbox's layers and counts, and versions; no secret.
+        """Report the policy, the sandbox's layers, probes and counts, and versions; no secret.
+
+        `policy.refused` says why the file as it stands now is not in force.
 
         200 programs can be run; 503 they cannot.
         """
         policy, state = self._sandbox.policy, self._sandbox.status()
+        in_file = self._watch.status() if self._watch else {}
         serving = bool(state.get("serving"))
         resp.status = falcon.HTTP_200 if serving else falcon.HTTP_503
         _respond(
             resp,
             {
                 "status": "ok" if serving else "failing",
-                "policy": {"path": str(policy.path), "sha256": policy.sha256},
+                "policy": {"path": str(policy.path), "sha256": policy.sha256} | in_file,
                 "sandbox": state,
                 "versions": {
                     "python": platform.python_version(),

@@ -38,6 +38,7 @@ class Settings:
     what a gateway forwards.
     """
 
+    config_path: Path = Path("/secrets/config.json")
     policy_path: Path = ROOT / "policy.yaml"
     delivery: Literal["reply", "api"] = "reply"
     telegram_api_url: str = "https://api.telegram.org"
@@ -55,7 +56,7 @@ class Settings:
 
 def load_settings(environment: Mapping[str, str]) -> Settings:
     """Read the environment and the secrets file. Raises SettingsError."""
-    path = Path(environment.get("CONFIG_PATH") or "/secrets/config.json")
+    path = Path(environment.get("CONFIG_PATH") or Settings.config_path)
     config = _read(path)
     token = _checked(config, path, "TOKEN", r"\d+:[A-Za-z0-9_-]+", "copy it from @BotFather")
     secret = _checked(
@@ -81,6 +82,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     if not re.match(r"https?://[^/]", api_url):
         raise SettingsError(f"TELEGRAM_API_URL is {api_url!r}: write it as http://HOST:PORT")
     return Settings(
+        config_path=path,
         policy_path=Path(environment.get("POLICY_PATH") or Settings.policy_path),
         delivery=delivery,  # type: ignore[arg-type]
         telegram_api_url=api_url.rstrip("/"),

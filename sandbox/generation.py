@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import seccomp
-from sandbox.outcome import Outcome, from_ending, from_report
+from sandbox.outcome import KILLED_FROM_OUTSIDE, Outcome, from_ending, from_report
 from sandbox.policy import Policy
 from sandbox.zygote import ANSWERED, ENDING, GUEST, NOTICE, TAKEN
 
@@ -68,10 +68,27 @@ class _Guest:
             os.close(descriptor)
 
 
+def rlimits(policy: Policy) -> list[tuple[int, int]]:
+    """Return (resource, limit) of each limit that a guest has: the policy's, and four at zero."""
+    limits, mib = policy.rlimits, 1 << 20
+    return [
+        (resource.RLIMIT_CPU, limits.cpu_seconds),
+        (resource.RLIMIT_AS, limits.address_space_mib * mib),
+        (resource.RLIMIT_STACK, limits.stack_mib * mib),
+        (resource.RLIMIT_FSIZE, limits.file_size_bytes),
+        (resource.RLIMIT_CORE, limits.core_bytes),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_NPROC, limits.processes),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_NICE, 0),
+        (resource.RLIMIT_RTPRIO, 0),
+    ]
+
+
 def configuration(policy: Policy) -> dict[str, Any]:
     """Return what a zygote is told, as JSON can hold it: the policy's values and every layer."""
-    rlimits = policy.rlimits
-    mib = 1 << 20
+    denied = seccomp.build_filter(policy.denied_syscalls, platform.machine())
     return {
         "allowed_imports": list(policy.allowed_imports),
         "preloaded": dict(policy.preloaded),
@@ -82,22 +99,8 @@ def configuration(policy: Policy) -> dict[str, Any]:
         "prepared": policy.limits.prepared_guests,
         "first_uid": policy.identity.first_uid,
         "uid_count": policy.identity.uid_count,
-        "rlimits": [
-            (resource.RLIMIT_CPU, rlimits.cpu_seconds),
-            (resource.RLIMIT_AS, rlimits.address_space_mib * mib),
-            (resource.RLIMIT_STACK, rlimits.stack_mib * mib),
-            (resource.RLIMIT_FSIZE, rlimits.file_size_bytes),
-            (resource.RLIMIT_CORE, rlimits.core_bytes),
-            (resource.RLIMIT_NOFILE, rlimits.open_files),
-            (resource.RLIMIT_NPROC, rlimits.processes),
-            (resource.RLIMIT_MEMLOCK, 0),
-            (resource.RLIMIT_MSGQUEUE, 0),
-            (resource.RLIMIT_NICE, 0),
-            (resource.RLIMIT_RTPRIO, 0),
-        ],
-        "filter": base64.b64encode(
-            seccomp.build_filter(policy.denied_syscalls, platform.machine())
-        ).decode(),
+        "rlimits": rlimits(policy),
+        "filter": base64.b64encode(denied).decode(),
         "uid": True,
         "landlock": True,
         "namespaces": True,
@@ -191,7 +194,10 @@ class Generation:
             self.running += 1
             self.served += 1
         try:
-            return self._run(request)
+            outcome = self._run(request)
+            if outcome.error == KILLED_FROM_OUTSIDE:  # perhaps for another's sake: once more
+                outcome = self._run(request)
+            return outcome
         finally:
             with self._lock:
                 self.running -= 1

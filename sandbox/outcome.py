@@ -43,6 +43,8 @@ class Outcome:
     max_rss_kib: int = 0
 
 
+KILLED_FROM_OUTSIDE = "was ended by the system, which ran short of memory"
+
 _VERDICTS: dict[int, Kind] = {
     guest.OK: "ok",
     guest.ERROR: "error",
@@ -95,10 +97,10 @@ def _kind_of_death(
     if timed_out:
         return "wall_limit", f"ran longer than {policy.limits.wall_seconds} s"
     code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return "crashed", f"the interpreter ended with exit code {code}"
+    if code >= 0:  # the program went past the interpreter's own end
+        return ("error", f"ended with exit code {code}") if code else ("ok", "")
     if -code == signal.SIGXCPU or cpu_seconds >= policy.rlimits.cpu_seconds:
         return "cpu_limit", f"computed longer than {policy.rlimits.cpu_seconds} s"
     if -code == signal.SIGKILL:
-        return "memory_limit", "was ended by the system, which ran short of memory"
+        return "memory_limit", KILLED_FROM_OUTSIDE
     return "crashed", f"the interpreter was ended by {signal.Signals(-code).name}"

@@ -4,23 +4,30 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from sandbox.checker import check
-from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone
+from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone, rlimits
 from sandbox.outcome import Kind, Outcome
 from sandbox.policy import Policy
+from sandbox.probes import ProbeResult, run_probes
 
 __all__ = ["Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
 
 log = logging.getLogger(__name__)
 
+_PROBE_PATIENCE = 30.0  # seconds that a probe may wait for a guest
+
 
 class Sandbox:
     """Runs programs under one policy at a time. Every method may be called from any thread."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, secrets: Sequence[str] = ()) -> None:
+        """Take the first policy, and the files that the self-test shows to be out of reach."""
         self._policy = policy
+        self._secrets = secrets
+        self._probes: tuple[ProbeResult, ...] = ()
         self._generation: Generation | None = None
         self._changing = threading.Lock()
         self._renewing = False
@@ -36,12 +43,36 @@ class Sandbox:
         self.reload(self._policy)
 
     def reload(self, policy: Policy) -> None:
-        """Put a policy in force; programs that run finish under the old one.
+        """Test the boundary under a policy and put it in force; running programs keep the old one.
 
         Raises SandboxUnavailable, and then the old policy goes on.
         """
         with self._changing:
-            self._swap(Generation(policy))
+            new = Generation(policy)
+            try:
+                self._probes = self._test(new)
+            except BaseException:
+                new.close()
+                raise
+            self._swap(new)
+
+    def probe(self) -> tuple[ProbeResult, ...]:
+        """Try again now what must be impossible, in guests as programs get them."""
+        generation = self._generation
+        if generation is None:
+            raise SandboxUnavailable("the sandbox is not started")
+        return _probe(generation, self._secrets)
+
+    def _test(self, generation: Generation) -> tuple[ProbeResult, ...]:
+        results = _probe(generation, self._secrets)
+        failed = [r for r in results if r.required and not r.passed]
+        if failed:
+            what = "; ".join(f"{result.name}: {result.detail}" for result in failed)
+            raise SandboxUnavailable(
+                f"the self-test found the boundary open ({what}); cure: deny the call in "
+                "denied_syscalls of policy.yaml, or bring back the layer that refuses it"
+            )
+        return results
 
     def _swap(self, new: Generation) -> None:
         old, self._generation, self._policy = self._generation, new, new.policy
@@ -69,11 +100,9 @@ class Sandbox:
                 break
             if not unchecked and (refusal := _refusal(source, generation.policy)):
                 return refusal
-            request = {"source": source, "helpers": helpers, "unchecked": unchecked}
+            request = _request(source, helpers, unchecked)
             try:
-                outcome = generation.run(
-                    json.dumps(request).encode(), generation.policy.limits.queue_seconds
-                )
+                outcome = generation.run(request, generation.policy.limits.queue_seconds)
             except ZygoteGone as error:
                 reason = str(error)
                 self._restart(generation, reason)
@@ -130,12 +159,38 @@ class Sandbox:
         return {
             "serving": True,
             "layers": generation.layers,
+            "probes": {result.name: result.passed for result in self._probes},
             "guests": {"running": generation.running, "served": generation.served},
             "zygote": {
                 "restarts": self._restarts,
                 "age_seconds": round(time.monotonic() - generation.started),
             },
         }
+
+
+def _request(source: str, helpers: bool, unchecked: bool) -> bytes:
+    request = {"source": source, "helpers": helpers, "unchecked": unchecked}
+    return json.dumps(request).encode()
+
+
+def _probe(generation: Generation, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
+    def run(source: str) -> Outcome:
+        try:
+            return generation.run(_request(source, False, True), _PROBE_PATIENCE)
+        except ZygoteGone as error:
+            return Outcome("unavailable", error=str(error))
+
+    policy = generation.policy
+    in_force = {layer for layer, detail in generation.layers.items() if detail}
+    first = policy.identity.first_uid
+    return run_probes(
+        run,
+        layers=in_force | policy.required_layers,
+        zygote=generation.pid,
+        uids=range(first, first + policy.identity.uid_count),
+        rlimits=rlimits(policy),
+        secrets=secrets,
+    )
 
 
 def _refusal(source: str, policy: Policy) -> Outcome | None:

@@ -20,8 +20,9 @@ def load(folder: Path, config: Any, **environment: str) -> Settings:
 
 
 def test_without_a_secrets_file_the_bot_replies_to_anybody(tmp_path: Path) -> None:
-    settings = load_settings({"CONFIG_PATH": str(tmp_path / "none.json")})
-    assert settings == Settings()
+    nowhere = tmp_path / "none.json"
+    settings = load_settings({"CONFIG_PATH": str(nowhere)})
+    assert settings == Settings(config_path=nowhere)
     assert settings.policy_path == ROOT / "policy.yaml"
     assert settings.bot_id is None
 
@@ -37,6 +38,7 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
         STORE="/s",
     )
     assert settings == Settings(
+        config_path=settings.config_path,
         policy_path=Path("/p.yaml"),
         delivery="api",
         telegram_api_url="http://localhost:8081",
