@@ -15,6 +15,7 @@ from sandbox.outcome import Outcome
 # How a path that is there is kept from a guest: refused, or out of its sight.
 _KEPT = "EACCES ENOENT EPERM"
 _KEEPERS = frozenset({"uid", "landlock", "namespaces"})
+_ALWAYS = frozenset({"no_new_privs", "rlimits", "seccomp"})  # every policy demands them
 _X86 = ("x86_64",)
 
 
@@ -50,6 +51,15 @@ class ProbeResult:
 
 # _HARNESS binds what the sources use.
 PROBES = (
+    # First, for others open more where they can.
+    Probe(
+        "descriptors",
+        "have descriptors but its own input and outputs",
+        "sum(call('fcntl', fd, 1, 0) != 'EBADF' for fd in range(3, 1024))",  # F_GETFD
+        "1 2 3 4",
+        "0",
+        _ALWAYS,
+    ),
     # network
     Probe(
         "socket",
@@ -169,6 +179,14 @@ PROBES = (
         frozenset({"landlock", "namespaces"}),
     ),
     Probe(
+        "folder",
+        "list a folder outside the policy's readable_paths",
+        "opened('/')",  # there in every view of the files, and open to all
+        "allowed",
+        "EACCES",
+        frozenset({"landlock"}),
+    ),
+    Probe(
         "file names",
         "see whether a file is there",
         "call('newfstatat', -100, b'/etc/passwd', bytes(256), 0)",
@@ -251,6 +269,14 @@ PROBES = (
         "1",
         frozenset({"no_new_privs"}),
     ),
+    Probe(
+        "outlive",
+        "outlive the zygote",
+        "(libc.prctl(2, ctypes.byref(SIGNAL), 0, 0, 0), SIGNAL.value)[1]",  # PR_GET_PDEATHSIG
+        "0",
+        "9",
+        _ALWAYS,
+    ),
     Probe("seccomp", "install another filter", "call('seccomp', 1, 0, 0)", "EFAULT"),
     # Last in its guest, for where it is possible it disturbs it.
     Probe("vfork", "fork by the older call", "call('vfork')", "allowed SIGSEGV", machines=_X86),
@@ -285,6 +311,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 NUMBERS = TABLES[os.uname().machine]
 PID = os.getpid()
 OTHERS = (FUNCTION, ZYGOTE, PID - 1, PID + 1)
+SIGNAL = ctypes.c_int()
 SIGINFO = bytes(8) + b"\\xff" * 4 + bytes(116)  # si_code SI_QUEUE, as sigqueue(3) has it
 IDS = {*os.getresuid(), *os.getresgid(), *os.getgroups()}
 PLACES = (b"/tmp", b"/dev/shm", b".", b"/dev/null")
