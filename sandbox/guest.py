@@ -15,7 +15,7 @@ import resource
 import struct
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -33,11 +33,10 @@ _ERROR_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class World:
-    """What a program finds: names bound to modules, modules it may import, builtins it lacks."""
+    """What a program finds, made once: names bound to modules, builtins, and room to print."""
 
     preloaded: Mapping[str, types.ModuleType]
-    allowed_imports: frozenset[str]
-    removed_builtins: frozenset[str]
+    reduced_builtins: Mapping[str, object]
     output_bytes: int
 
 
@@ -122,19 +121,21 @@ def _namespace(world: World, helpers: bool, unchecked: bool) -> dict[str, Any]:
     namespace.update(world.preloaded)
     if helpers:
         namespace.update((name, getattr(user_defined, name)) for name in user_defined.__all__)
-    if unchecked:
-        namespace["__builtins__"] = builtins
-    else:
-        reduced = {
-            name: value
-            for name, value in vars(builtins).items()
-            if name not in world.removed_builtins and not name.startswith("__")
-        }
-        reduced["__build_class__"] = builtins.__build_class__
-        reduced["__import__"] = _guarded_import(world.allowed_imports)
-        namespace["__builtins__"] = reduced
+    namespace["__builtins__"] = builtins if unchecked else dict(world.reduced_builtins)
     sys.modules["__main__"] = main_module
     return namespace
+
+
+def reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:
+    """Return the builtins without those removed, and with an import of allowed modules alone."""
+    reduced = {
+        name: value
+        for name, value in vars(builtins).items()
+        if name not in removed and not name.startswith("__")
+    }
+    reduced["__build_class__"] = builtins.__build_class__
+    reduced["__import__"] = _guarded_import(allowed)
+    return reduced
 
 
 def _guarded_import(allowed: frozenset[str]) -> Callable[..., types.ModuleType]:

@@ -15,7 +15,6 @@ No secret is ever in this process. Standard library only.
 """
 
 import base64
-import builtins
 import contextlib
 import ctypes
 import fcntl
@@ -253,8 +252,7 @@ def _world(config: dict[str, Any]) -> guest.World:
             importlib.import_module(name)
     return guest.World(
         preloaded={name: modules[module] for name, module in config["preloaded"].items()},
-        allowed_imports=frozenset(modules),
-        removed_builtins=frozenset(config["dangerous_names"]) & set(dir(builtins)),
+        reduced_builtins=guest.reduced_builtins(config["dangerous_names"], frozenset(modules)),
         output_bytes=config["output_bytes"],
     )
 
