@@ -33,5 +33,5 @@ ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/app PYTHONSAFEPATH=1
 WORKDIR /app
 EXPOSE 8000
 HEALTHCHECK --interval=5s --timeout=4s --start-period=10s --retries=3 \
-    CMD ["python", "-I", "-S", "-c", "import http.client as h; c = h.HTTPConnection('127.0.0.1', 8000, timeout=3); c.request('GET', '/health'); exit(c.getresponse().status != 200)"]
+    CMD ["python", "-I", "-S", "-c", "import http.client as h; c = h.HTTPConnection('127.0.0.1', 8000, timeout=3); c.request('GET', '/health'); raise SystemExit(c.getresponse().status != 200)"]
 CMD ["python", "-m", "gunicorn", "--config", "python:function.server", "--bind", "0.0.0.0:8000"]

@@ -1,0 +1,235 @@
+"""The image as an owner runs it: what it holds, what holds it, and what it survives."""
+
+import json
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.container.conftest import BASE, IMAGE, Start, compose_service, docker, flags
+from tools.serve import ROOT
+
+pytestmark = [pytest.mark.container, pytest.mark.timeout(900)]
+
+TOKEN = "7100000001:AAE" + "x" * 32
+BUSY = "while True: pass"
+
+
+def test_it_is_healthy_within_ten_seconds_and_answers(start: Start) -> None:
+    container = start(ready=False)
+    deadline = time.monotonic() + 10
+    state = "starting"
+    while state == "starting" and time.monotonic() < deadline:
+        time.sleep(0.2)
+        state = docker("inspect", "--format={{.State.Health.Status}}", container.name).strip()
+    assert state == "healthy"
+    assert container.ask("2+2") == "4 = 2+2"
+
+
+def test_every_layer_that_a_container_allows_is_in_force(start: Start) -> None:
+    layers = start().get("/health")["sandbox"]["layers"]
+    assert {"uid", "rlimits", "no_new_privs", "landlock", "seccomp"} <= layers.keys()
+
+
+def test_the_service_holds_the_listed_capabilities_and_cannot_gain_any(start: Start) -> None:
+    bits = {"KILL": 5, "SETGID": 6, "SETUID": 7}  # capability.h
+    expected = sum(1 << bits[name] for name in compose_service()["cap_add"])
+    container = start()
+    for process in ("gunicorn", "zygote.py"):
+        status = container.python(
+            f"print(open('/proc/{container.pids(process)[0]}/status').read())"
+        )
+        fields = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
+        assert int(fields["CapBnd"], 16) == expected
+        assert int(fields["CapEff"], 16) == expected
+        assert fields["NoNewPrivs"] == "1"
+
+
+def test_nothing_can_be_written_but_a_temporary_file_that_cannot_run(start: Start) -> None:
+    script = """
+import os, subprocess
+for folder in ("/", "/app", "/app/sandbox", "/etc", "/opt/venv", "/secrets", "/var/tmp"):
+    try:
+        open(folder + "/probe", "w")
+        print("WRITTEN", folder)
+    except OSError:
+        pass
+with open("/tmp/probe", "w") as file:
+    file.write("#!/bin/sh")
+os.chmod("/tmp/probe", 0o755)
+try:
+    subprocess.run(["/tmp/probe"])
+    print("RAN")
+except PermissionError:
+    print("as it should be")
+"""
+    assert start().python(script) == "as it should be\n"
+
+
+def test_the_image_holds_no_package_installer_no_compiler_and_no_test(start: Start) -> None:
+    container = start()
+    for command in ("pip", "pip3", "gcc", "cc", "tcc"):
+        docker("exec", container.name, "sh", "-c", f"command -v {command}", fails=True)
+    listing = container.python("import os; print(sorted(os.listdir('/app')))")
+    assert listing == "['function', 'policy.yaml', 'sandbox']\n"
+    found = container.python("from pathlib import Path; print(*Path('/secrets').iterdir())")
+    assert found == "/secrets/config.json\n"
+
+
+def test_the_image_adds_little_to_its_base(image: str) -> None:
+    sizes = [int(docker("inspect", "--format={{.Size}}", name)) for name in (image, BASE)]
+    assert sizes[0] - sizes[1] < 40_000_000
+
+
+def test_a_hostile_program_finds_neither_token_nor_way_out_with_the_checker_off(
+    start: Start,
+) -> None:
+    """Every hostile program of the corpus, by the service's own Python in the same container."""
+    corpus = ROOT / "tests/corpus/attacks.jsonl"
+    container = start(
+        f"--mount=type=bind,source={corpus},target=/corpus.jsonl,readonly", config={"TOKEN": TOKEN}
+    )
+    script = f"""
+import json
+from concurrent.futures import ThreadPoolExecutor
+from sandbox.policy import load_policy
+from sandbox.sandbox import Sandbox
+box = Sandbox(load_policy("/app/policy.yaml"))
+box.start()
+rows = [json.loads(line) for line in open("/corpus.jsonl")]
+rows = [row for row in rows if row["kind"] in ("os-escape", "ast-bypass")]
+with ThreadPoolExecutor(4) as pool:
+    outcomes = pool.map(lambda row: box.run(row["source"], unchecked=True), rows)
+    for row, outcome in zip(rows, outcomes):
+        if "PWNED" in outcome.output or {TOKEN!r} in outcome.output:
+            print(row["id"], outcome.output)
+print(len(rows), "tried;", box.run("2+2").output)
+"""
+    report = container.python(script)
+    assert report.count("\n") == 2, report  # a print's own newline, and that of the echoed value
+    assert int(report.split()[0]) > 200
+    assert container.ask("2+2") == "4 = 2+2"
+
+
+def test_the_sandboxs_own_tests_pass_inside(image: str, tmp_path: Path) -> None:
+    """The same flags, the same Python; the repository is mounted and nothing else differs."""
+    folder = ROOT / "tests"
+    arguments = [f"--build-arg=BASE={BASE}", f"--build-arg=IMAGE={image}"]
+    file = f"--file={folder / 'container/Dockerfile'}"
+    docker("build", "--network=host", *arguments, file, f"--tag={image}-with-tests", str(folder))
+    config = tmp_path / "config.json"
+    config.write_text("{}")
+    as_compose = [flag for flag in flags(ROOT / "policy.yaml", config) if "restart" not in flag]
+    run = ["run", "--rm", *as_compose, f"--mount=type=bind,source={ROOT},target=/repo,readonly"]
+    run += ["--workdir=/repo", "--env=PYTHONPATH=/repo"]
+    run += ["--env=HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis", f"{image}-with-tests"]
+    tests = ["/opt/tests/bin/python", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-q"]
+    report = docker(*run, *tests, "--numprocesses=2", "tests/sandbox")
+    assert " passed" in report
+
+
+@pytest.mark.parametrize(
+    ("process", "position"), [("zygote.py", 0), ("gunicorn", 1), ("gunicorn", 0)]
+)
+def test_zygote_worker_and_master_are_replaced_when_killed(
+    start: Start, process: str, position: int
+) -> None:
+    container = start()
+    container.kill(container.pids(process)[position], signal.SIGKILL)
+    container.answers(within=10)
+
+
+def test_a_zygote_that_is_stopped_is_replaced(start: Start) -> None:
+    container = start()
+    container.kill(container.pids("zygote.py")[0], signal.SIGSTOP)
+    container.answers(within=40)
+
+
+def test_memory_at_the_containers_limit_ends_the_program_and_not_the_service(start: Start) -> None:
+    container = start("--memory=192m", "--memory-swap=192m")
+    before = container.pids("gunicorn")
+    answer = container.ask("x = [bytes([1]) * 10**7 for _ in range(40)]\nlen(x)")
+    assert "memory" in answer
+    container.answers(within=2)
+    assert container.pids("gunicorn") == before
+
+
+def test_many_programs_stay_within_the_containers_processes(start: Start) -> None:
+    container = start()
+    answers: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(container.ask("sum(range(10**5))")))
+        for _ in range(60)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 60
+    assert all("4999950000" in answer or "again" in answer for answer in answers)
+    container.answers(within=2)
+
+
+def test_a_good_edit_of_the_policy_takes_effect_and_a_bad_one_does_not(start: Start) -> None:
+    container = start()
+    text = container.policy.read_text()
+    before = container.get("/health")["policy"]["sha256"]
+    container.policy.write_text(text.replace("  - statistics\n", ""))
+    deadline = time.monotonic() + 10
+    while container.get("/health")["policy"]["sha256"] == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert "statistics" in container.ask("import statistics")
+    container.policy.write_text("version: [")
+    time.sleep(3)
+    assert container.ask("2+2") == "4 = 2+2"
+
+
+def test_told_to_stop_it_finishes_what_runs_and_ends_with_0(start: Start) -> None:
+    container = start()
+    answers: list[str] = []
+    asker = threading.Thread(target=lambda: answers.append(container.ask(BUSY)))
+    asker.start()
+    time.sleep(0.5)
+    docker("stop", container.name)
+    asker.join()
+    assert "computed longer" in answers[0]
+    assert docker("inspect", "--format={{.State.ExitCode}}", container.name) == "0\n"
+    assert "Traceback" not in docker("logs", container.name)
+
+
+def test_a_config_of_another_owner_is_refused_with_its_cure(image: str, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text("{}")
+    config.chmod(0o600)
+    shutil.chown(config, 1000, 1000)
+    as_compose = [f for f in flags(ROOT / "policy.yaml", config) if "restart" not in f]
+    report = docker("run", "--rm", *as_compose, image, fails=True)
+    assert "/secrets/config.json cannot be read" in report
+    assert "Traceback" not in report
+
+
+def test_compose_itself_brings_it_up(image: str, tmp_path: Path) -> None:
+    probe = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        pytest.skip("docker compose is not installed")
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "policy.yaml").write_bytes((ROOT / "policy.yaml").read_bytes())
+    (tmp_path / "compose.yml").write_text(
+        (ROOT / "compose.yml")
+        .read_text()
+        .replace("image: calcubot", f"image: {IMAGE}")
+        .replace("${PORT:-8704}", "0")
+        .replace("    build: .\n", "")
+    )
+    compose = ["compose", "--project-directory", str(tmp_path), "--project-name", "calcubot-test"]
+    try:
+        docker(*compose, "up", "--detach", "--wait", "--wait-timeout", "20")
+        name = json.loads(docker(*compose, "ps", "--format=json"))["Name"]
+        docker("exec", name, "python", "-c", "import os; os.stat('/secrets/config.json')")
+    finally:
+        docker(*compose, "down", "--timeout=5")
