@@ -67,14 +67,17 @@ def test_taken_updates_are_answered_before_the_end(delivery: Delivery, api: Reco
 def test_the_messages_of_a_chat_are_answered_in_turn(
     delivery: Delivery, api: RecordingApi, scripted: ScriptedSandbox
 ) -> None:
-    first = threading.Event()
+    first, turn = threading.Event(), threading.Lock()
 
-    def slow_first(source: str) -> Outcome:
-        if source == "0":
+    def one_at_a_time(source: str) -> Outcome:
+        if source != "9":
+            assert turn.acquire(blocking=False)
             first.wait(10)
+            time.sleep(0.02)
+            turn.release()
         return Outcome("ok", source)
 
-    scripted.script = slow_first
+    scripted.script = one_at_a_time
     for number in range(5):
         delivery.take(sent(number, str(number), message_id=number + 1))
     delivery.take(sent(9, "9", chat={"id": 77, "type": "private"}))

@@ -137,6 +137,13 @@ def test_a_hint_stands_last_with_its_code_marked(policy: Policy) -> None:
     assert code(message) == ["8 = 2^10", "**"]
 
 
+def test_a_cut_leaves_room_for_what_is_said_beneath(policy: Policy) -> None:
+    answer = answered("error", output="x" * 9000, error="e" * 9000, hint="h" * 9000)
+    message = reply(answer, policy).message
+    assert 4000 < units(message.text) <= 4096
+    assert message.text.endswith("h")
+
+
 @pytest.mark.parametrize("kind", ["ok", "error", "rejected", "syntax_error", "output_limit"])
 @settings(max_examples=40)
 @given(texts=st.lists(st.text(st.characters(exclude_categories=()), max_size=300), min_size=6))

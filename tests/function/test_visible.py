@@ -32,6 +32,7 @@ any_text = st.text(st.characters(exclude_categories=()))
         ("\ud83d\ude00", "😀"),
         ("\ufffe\U0010ffff", "\ufffd\ufffd"),
         ("a\u030angstro\u0308m", "ångstro\u0308m"),
+        ("x\u0333\u033f", "x"),
         ("e\u0301" + "\u0301" * 500, "e" + "\u0301" * 4),
         ("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"),
         ("می\u200cخواهم", "می\u200cخواهم"),
