@@ -31,9 +31,10 @@ _GRACE_SECONDS = 2.0  # what a zygote may be late with before it counts as stuck
 _REPORT_BYTES = 16384
 
 _CURES = {
-    "uid": "start as root with the capabilities SETUID, SETGID and KILL, or as a plain user "
-    "on a kernel with Landlock",
-    "landlock": "use a kernel of 5.13 or newer with landlock in its `lsm=` list, or start as root",
+    "uid": "start as root with the capabilities SETUID, SETGID and KILL",
+    "landlock": "use a kernel of 5.13 or newer with landlock in its `lsm=` list",
+    "uid or landlock": "start as root with the capabilities SETUID, SETGID and KILL, or use a "
+    "kernel of 5.13 or newer with landlock in its `lsm=` list",
     "namespaces": "start as root with the capability SYS_ADMIN, or allow unprivileged user "
     "namespaces, or take namespaces out of required_layers",
     "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER",
@@ -129,13 +130,10 @@ class Generation:
         if "failed" in report:
             self._refuse(report["failed"], report["reason"])
         layers: dict[str, str] = report["layers"]
-        for layer in sorted(self.policy.required_layers):
-            if not layers.get(layer):
-                self._refuse(layer, absent.get(layer, f"{layer}: this platform has none"))
-        if not layers.get("uid") and not layers.get("landlock"):
-            self._refuse(
-                "landlock", "neither a change of uid nor Landlock: programs could read the secrets"
-            )
+        # A policy cannot do without what keeps programs from the secrets.
+        for layer in sorted(self.policy.required_layers | {"uid or landlock"}):
+            if not any(layers.get(one) for one in layer.split(" or ")):
+                self._refuse(layer, absent.get(layer, "this platform has none"))
         return layers
 
     def _refuse(self, layer: str, reason: str) -> None:

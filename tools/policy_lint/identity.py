@@ -25,7 +25,7 @@ SECRET = Rule(
     "Of a change of uid and Landlock at least one must hold, or programs could read the bot's "
     "token once they are past the checker.",
     "required_layers without uid and landlock",
-    "Add `- uid`, or `- landlock`, to required_layers.",
+    "Add `- uid or landlock` to required_layers.",
 )
 PATH_EXPOSES = Rule(
     "path-exposes",
@@ -54,11 +54,11 @@ _OPTIONAL = frozenset({"/usr/share/zoneinfo"})
 def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Accounts in the range, layers that do not suffice, paths that are too much or missing."""
     yield from _taken(subject, policy)
-    if not policy.required_layers & {"uid", "landlock"}:
+    if not policy.required_layers & {"uid", "landlock", "uid or landlock"}:
         message = (
             "neither uid nor landlock is required, so nothing need keep programs from the secret"
         )
-        yield subject.at_heading(SECRET, "required_layers", message, "add `- uid`")
+        yield subject.at_heading(SECRET, "required_layers", message, "add `- uid or landlock`")
     for path, _ in subject.entries("readable_paths"):
         pure = PurePosixPath(path)
         if path.startswith("@"):
@@ -68,7 +68,7 @@ def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
             yield subject.at_entry(PATH_EXPOSES, "readable_paths", path, message, "delete it")
         elif pure in _PUBLIC:
             message = f"{path} is more than one library"
-            cure = "name the folder beneath it that is needed"
+            cure = "delete it, or name the folder beneath it that is needed"
             yield subject.at_entry(PATH_EXPOSES, "readable_paths", path, message, cure)
         elif path not in _OPTIONAL and not Path(path).exists():
             message = f"{path} does not exist"
