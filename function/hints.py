@@ -236,6 +236,16 @@ HINTS: tuple[Hint, ...] = (
         error=r"\A(?:ok\Z|TypeError)",
     ),
     Hint(
+        "In Python this is a sum of whole numbers; dates are made by `dt`:{proposal}",
+        source=r"\A(?:\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}/\d{4})(?:\s*-\s|\Z)",
+        error=r"\Aok\Z",
+    ),
+    Hint(
+        "In Python a colon after a name says what kind of value it has:{proposal}",
+        source=r"\A[^\W\d]\w*\s*:\s*[\d(][^\n]*\Z",
+        error=r"\Aok\Z",
+    ),
+    Hint(
         "Floats are binary and hold most decimal fractions inexactly: `{value}`",
         error=r"\Aok\Z",
         value=_rounding,
@@ -248,6 +258,7 @@ HINTS: tuple[Hint, ...] = (
     Hint(
         "The dash `—` was read as a minus sign.", error=r"\A(?:ok\Z|\w+Error)", value=_has_read_dash
     ),
+    Hint("`sum` takes one list:{proposal}", error=r"\ATypeError: sum\(\) takes"),
     # A name that is not there
     Hint(
         "In Python `log` is `math.log`, the natural logarithm; to base 10:{proposal}",

@@ -7,6 +7,7 @@ extend: whatever they make of a text is dropped unless it parses and names nothi
 import ast
 import builtins
 import keyword
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -60,6 +61,7 @@ OPERATORS = {
     "(?:the )?(?:cube|cubic) root of|кубический корень из": " cbrt ",
     "factorial of|факториал": " factorial ",
     "half of|половина(?: от)?": "1/2*",
+    "double|twice": "2*",
     "thousand|тысяч[аи]?|тыс": "*1000",
     "millions?|миллион(?:а|ов)?|млн": "*10**6",
     "billions?|миллиард(?:а|ов)?|млрд": "*10**9",
@@ -84,7 +86,7 @@ _FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _FUNCTION = "|".join(sorted(NAMES, key=len, reverse=True))
 _KEPT = f"(?:{_FUNCTION}|abs|round|int|float|min|max|sum|math|dt|x|х|π)"
 _LETTERS = rf"[^\W\d_{_SUPERSCRIPTS}{_FRACTIONS}]++"
-_WORD = rf"(?!{_KEPT}(?![^\W\d_])){_LETTERS}(?:['’-]{_LETTERS})*+[.,:;!]*+"
+_WORD = rf"(?!{_KEPT}(?![^\W\d_])){_LETTERS}(?:['’-]{_LETTERS})*+(?:[.,:;!]++(?!\w))?+"
 
 
 def suggest(source: str) -> str | None:
@@ -98,6 +100,9 @@ def suggest(source: str) -> str | None:
         return program
     if len(source) > LONGEST:
         return None
+    closed = source.rstrip() + _unclosed(source)
+    if closed != source.rstrip() and parses(closed):
+        return closed
     text = " ".join(plain(source).split())
     proposal = sentences.rewrite(text) or _rewrite_arithmetic(text)
     return proposal if proposal != source and _is_sensible(proposal, source) else None
@@ -106,15 +111,21 @@ def suggest(source: str) -> str | None:
 def lower_keywords(source: str) -> str:
     """Return `source` with the capitals undone that phones put at the start of a sentence."""
     source = _CAPITAL_KEYWORD.sub(lambda match: match[0].lower(), source)
-    return _CAPITAL_NAME.sub(lambda match: _LOWER.get(match[0], match[0]), source)
+    source = _CAPITAL_NAME.sub(lambda match: _LOWER.get(match[0].lower(), match[0]), source)
+    return _OF_MATH.sub(lambda match: _LOWER_MATH.get(match[0].lower(), match[0]), source)
 
 
 _KEYWORDS = [word.capitalize() for word in keyword.kwlist if word.islower()]
 _CAPITAL_KEYWORD = re.compile(rf"^[ \t]*+(?:{'|'.join(_KEYWORDS)})\b", re.MULTILINE)
-_CAPITAL_NAME = re.compile(r"(?<![\w.])[A-Z][a-z]++(?=\s?[(.])")
-_LOWER = {
-    name.capitalize(): name for name in (*dir(builtins), "math", "random", "json") if name.islower()
-}
+_CAPITAL_NAME = re.compile(r"(?<![\w.])[A-Z][A-Za-z]*+(?=\s?[(.])")
+_LOWER = {name: name for name in (*dir(builtins), "math", "random", "json") if name.islower()}
+_OF_MATH = re.compile(r"(?<=\bmath\.)[A-Z]\w*+")
+_LOWER_MATH = {name: name for name in dir(math)}
+
+
+def _unclosed(source: str) -> str:
+    """Return the round brackets that are missing at the end."""
+    return ")" * (source.count("(") - source.count(")"))
 
 
 def _steps(table: Iterable[tuple[str, str | Callable[[re.Match[str]], str]]]) -> tuple[Step, ...]:
@@ -172,10 +183,10 @@ _STRAY = _steps(
         (r"[$€£¥₽₹₴₩₿]\s*", ""),
         (rf"(?<=\d)\s*(?:{sentences.CURRENCY})\b\.?", ""),
         # words around the sum, in any language
-        (rf"\A(?:{_WORD}\s*+)++(?=[-\d(.√πmd|]|{_KEPT}\b)", ""),
+        (rf"\A(?:{_WORD}\s*+)++(?=[-\d(√πmd|]|\.\d|{_KEPT}\b)", ""),
         (rf"(?<=[\d)%!°πx=½²³])(?:\s*+{_WORD})++\Z", ""),
         (rf"(?<=\d)\s+{_WORD}(?=\s*[-+*/)])", ""),
-        (r"(?:(?<=\d)\.)?[\s=:?]+\Z", ""),
+        (r"(?:(?<=\d)\.)?(?:->|=>|[\s=:?])+\Z", ""),
         (r"(?<=\d)[ ’'](?=\d{3}(?!\d))", ""),
     )
 )
@@ -192,10 +203,11 @@ _SYMBOLS = _steps(
             r"(?P<base>[^%]+?)\s*(?P<sign>[-+])\s*(?P<percent>\d+(?:\.\d+)?)\s*%\Z",
             _of_percent,
         ),
-        (r"(\d+(?:\.\d+)?)\s*%\s*(?:of|von|от|из|de|du|di|off?)\s+", r"\1/100*"),
+        (r"(\d+(?:\.\d+)?)\s*%\s*(?:tip\s+|tax\s+)?(?:o[fn]|von|от|из|de|du|di)\s+", r"\1/100*"),
         (r"(?<=/)\s*(\d+(?:\.\d+)?)\s*%(?!\s*[\w(])", r"(\1/100)"),
         (r"(\d+(?:\.\d+)?)\s*%(?!\s*[\w(])", r"\1/100"),
         # mathematical symbols
+        (r"³√", "∛"),
         (rf"[{_SUPERSCRIPTS}]+", _superscript),
         (rf"(?:(?P<whole>\d+)\s?)?(?P<part>[{_FRACTIONS}])", _fraction),
         (r"√\s*(?=\()", "sqrt"),
@@ -216,6 +228,10 @@ _SYMBOLS = _steps(
         (r"=<", "<="),
         (r"=>", ">="),
         (r"={3}", "=="),
+        (r"(?<=[\w)]);(?=[^()]*\))", ","),
+        (r"\b(?:console\.log|system\.out\.println|printf)\(", "print("),
+        (r"(?<=\d)i\b", "j"),
+        (r"(?<![\w.])i\b(?=.*\dj)|(?<=[-+*/(])i\b", "1j"),
         (r"(?<![<>=!])=(?!=)", " == "),
         # functions
         (
@@ -255,7 +271,7 @@ def _rewrite_arithmetic(text: str) -> str:
         proposal = _SPACED.sub(r"\1", proposal)
     if re.fullmatch(r"\d{4,}", proposal) and re.fullmatch(r"[\d ,.'’]+", text):
         return f"{int(proposal):_}"
-    return proposal + ")" * (proposal.count("(") - proposal.count(")"))
+    return proposal + _unclosed(proposal)
 
 
 def _apply(steps: tuple[Step, ...], text: str) -> str:
@@ -266,7 +282,7 @@ def _apply(steps: tuple[Step, ...], text: str) -> str:
 
 _KNOWN = {*dir(builtins), "math", "random", "dt", "re", "json", "statistics", "Fraction"}
 _VALUES = {"pi", "tau", "e", "inf", "nan", "days"}  # attributes that are no functions
-_WORK = (ast.BinOp, ast.Call, ast.Attribute, ast.Compare, ast.Assign, ast.AugAssign)
+_WORK = (ast.BinOp, ast.BoolOp, ast.Call, ast.Attribute, ast.Compare, ast.Assign, ast.AugAssign)
 
 
 def _is_sensible(proposal: str, source: str) -> bool:

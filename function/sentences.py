@@ -15,6 +15,7 @@ CURRENCY = (
     r"rupees?|yen|yuan|bitcoins?|руб(?:лей|ля|ль|ли)?|доллар(?:а|ов|ы)?|евро|гривен|тенге"
 )
 _NUMBER = r"\d+(?:[.,]\d+)?"
+_UNIT = r"[^\W\d_]+(?:/[^\W\d_]+)?"
 _TO = r"(?:to|in|into|as|->|в|nach|en|a)"
 
 UNITS: dict[str, tuple[str, str]] = {
@@ -76,16 +77,27 @@ def rewrite(text: str) -> str | None:
 
 
 def _convert(match: re.Match[str]) -> str | None:
-    source, target = (_unit(match[name]) for name in ("source", "target"))
-    if not source or not target or source[0] != target[0]:
-        return None
-    amount = match["amount"].replace(",", ".")
-    ratio = Fraction(source[1]) / Fraction(target[1])
-    factors = (("*", ratio), ("/", 1 / ratio))
-    for sign, factor in sorted(factors, key=lambda one: one[1].denominator):
+    kind, size = _unit(match["target"]) or ("", "")
+    terms = []
+    for amount, name in re.findall(rf"({_NUMBER})\s*({_UNIT})", match["amounts"]):
+        source_kind, source_size = _unit(name) or (None, "")
+        if source_kind != kind:
+            return None
+        terms.append(_scale(amount.replace(",", "."), source_size, size))
+    return " + ".join(terms)
+
+
+def _scale(amount: str, source: str, target: str) -> str:
+    """Convert an amount with one exact number if there is one, rather an integer."""
+    ratio = Fraction(source) / Fraction(target)
+    if ratio == 1:
+        return amount
+    for sign, factor in sorted(
+        (("*", ratio), ("/", 1 / ratio)), key=lambda one: one[1].denominator
+    ):
         if (number := _decimal(factor)) is not None:
             return f"{amount}{sign}{number}"
-    return f"{amount}*{source[1]}/{target[1]}"
+    return f"{amount}*{source}/{target}"
 
 
 def _unit(name: str) -> tuple[str, str] | None:
@@ -107,6 +119,7 @@ def _temperature(match: re.Match[str]) -> str | None:
 
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?(?:\s*([ap])\.?m\b\.?)?", re.IGNORECASE)
+_HOUR = re.compile(r"(\d{1,2})\s*([ap])\.?m\b\.?", re.IGNORECASE)
 _ISO_DATE = re.compile(r"(?P<y>\d{4})-(?P<m>\d\d?)-(?P<d>\d\d?)(?!\d)")
 _DOTTED_DATE = re.compile(r"(?P<d>\d\d?)[./](?P<m>\d\d?)[./](?P<y>\d{4})(?!\d)")
 _DURATION = re.compile(
@@ -142,11 +155,14 @@ def _moment(text: str, position: int) -> tuple[str | None, int]:
     for pattern in (_ISO_DATE, _DOTTED_DATE):
         if date := pattern.match(text, position):
             year, month, day = (int(date[part]) for part in "ymd")
+            if month > 12:
+                month, day = day, month
             return f"dt.date({year}, {month}, {day})", date.end()
+    if hour := _HOUR.match(text, position):
+        return f"dt.timedelta(hours={_hours(hour[1], hour[2])})", hour.end()
     if clock := _CLOCK.match(text, position):
-        hours, minutes, seconds = (int(part or 0) for part in clock.groups()[:3])
-        if clock[4]:
-            hours = hours % 12 + (12 if clock[4] in "pP" else 0)
+        minutes, seconds = int(clock[2]), int(clock[3] or 0)
+        hours = _hours(clock[1], clock[4])
         rest = f", seconds={seconds}" if clock[3] else ""
         return f"dt.timedelta(hours={hours}, minutes={minutes}{rest})", clock.end()
     arguments: list[str] = []
@@ -159,6 +175,10 @@ def _moment(text: str, position: int) -> tuple[str | None, int]:
         arguments.append(f"{_UNIT_OF_SIZE[size]}={duration['amount']}")
         position = duration.end()
     return (f"dt.timedelta({', '.join(arguments)})" if arguments else None), position
+
+
+def _hours(hour: str, half: str | None) -> int:
+    return int(hour) % 12 + (12 if half in ("p", "P") else 0) if half else int(hour)
 
 
 def _days_between(match: re.Match[str]) -> str | None:
@@ -270,7 +290,7 @@ _PREFIX = re.compile(
 )
 _AS = r"(?:as|to|in|into)\s+"
 _SCALE = r"c|f|k|celsius|fahrenheit|kelvin"
-_UNIT = r"[^\W\d_]+(?:/[^\W\d_]+)?"
+_DEGREES = r"(?:°|deg(?:rees?)?)"
 _BASE = r"(?P<base>bin(?:ary)?|hex(?:adecimal)?|oct(?:al)?)"
 
 
@@ -287,12 +307,18 @@ SENTENCES: tuple[tuple[re.Pattern[str], Builder], ...] = (
     ),
     _row(
         _convert,
-        rf"(?P<amount>{_NUMBER})\s*(?P<source>{_UNIT})\s+{_TO}\s+(?P<target>{_UNIT})",
+        rf"(?P<amounts>{_NUMBER}\s*{_UNIT}(?:,?\s*{_NUMBER}\s*{_UNIT})*)\s+",
+        rf"{_TO}\s+(?P<target>{_UNIT})",
+    ),
+    _row(_form("math.radians({angle})"), rf"(?P<angle>{_NUMBER})\s*{_DEGREES}\s+{_AS}rad(?:ians)?"),
+    _row(
+        lambda match: f"math.degrees({match['angle'].replace('pi', 'math.pi')})",
+        rf"(?P<angle>[\d.*/+-]*(?:pi)?[\d.*/+-]*)\s*(?:rad(?:ians)?)?\s+{_AS}{_DEGREES}",
     ),
     _row(
         _convert,
         rf"how many (?P<target>{_UNIT}) (?:are )?(?:there )?in ",
-        rf"(?P<amount>{_NUMBER})\s*(?P<source>{_UNIT})",
+        rf"(?P<amounts>{_NUMBER}\s*{_UNIT})",
     ),
     _row(_times, r"\d[\w.:/,+ -]*"),
     _row(
@@ -308,6 +334,12 @@ SENTENCES: tuple[tuple[re.Pattern[str], Builder], ...] = (
         rf"(?P<name>{'|'.join(_LISTS)})(?: of)?[\s:(\[]+",
         r"(?P<numbers>[-\d.,;\s]+(?:and [\d.]+)?)[)\]]*",
     ),
+    _row(
+        lambda match: f"sum(range({match['low']}, {int(match['high']) + 1}))",
+        r"sum (?:of )?(?:(?:all )?numbers )?(?:from )?(?P<low>\d+) to (?P<high>\d{1,9})",
+    ),
+    _row(_form("{value}**2"), rf"(?:the )?square of (?P<value>{_NUMBER})"),
+    _row(_form("{value}**3"), rf"(?:the )?cube of (?P<value>{_NUMBER})"),
     # equations, fractions, percentages, bases
     _row(
         _solve,
@@ -316,7 +348,10 @@ SENTENCES: tuple[tuple[re.Pattern[str], Builder], ...] = (
     ),
     _row(_as_fraction, rf"(?P<value>.+?)\s+{_AS}(?:a\s+)?fractions?"),
     _row(_form("{value}*100"), rf"(?P<value>.+?)\s+{_AS}(?:a\s+)?(?:percent(?:age)?|%)"),
-    _row(_form("{price}*(1-{rate}/100)"), rf"(?P<rate>{_NUMBER})\s*% off (?P<price>{_NUMBER})"),
+    _row(
+        _form("{price}*(1-{rate}/100)"),
+        rf"(?P<rate>{_NUMBER})\s*% (?:off|discount (?:on|of|from)) (?P<price>{_NUMBER})",
+    ),
     _row(
         _form("{part}/{whole}*100"),
         rf"(?P<part>{_NUMBER}) is what (?:%|percent(?:age)?) of (?P<whole>{_NUMBER})",
@@ -361,6 +396,11 @@ SENTENCES: tuple[tuple[re.Pattern[str], Builder], ...] = (
     _row(
         _form("{name} = {value}"),
         r"(?:let|var|const|int|float|double|set)\s+(?P<name>[a-z_]\w*)\s*=\s*(?P<value>[^=;]+);?",
+    ),
+    _row(_form("{name} = {value}"), r"(?P<name>[a-z_]\w*)\s*:=\s*(?P<value>[^=;]+);?"),
+    _row(
+        _form("{yes} if {test} else {no}"),
+        r"(?P<test>[^?]+?)\s*\?\s*(?P<yes>[^?:]+?)\s*:\s*(?P<no>[^?:]+)",
     ),
     _row(
         lambda match: re.sub(r",\s*", "; ", match[0]),
