@@ -103,7 +103,9 @@ def suggest(source: str) -> str | None:
     closed = source.rstrip() + _unclosed(source)
     if closed != source.rstrip() and parses(closed):
         return closed
-    text = " ".join(plain(source).split())
+    text = re.sub(r"[ \t]+", " ", plain(source).strip())
+    if "\n" in text:
+        return None
     proposal = sentences.rewrite(text) or _rewrite_arithmetic(text)
     return proposal if proposal != source and _is_sensible(proposal, source) else None
 
@@ -231,7 +233,7 @@ _SYMBOLS = _steps(
         (r"(?<=[\w)]);(?=[^()]*\))", ","),
         (r"\b(?:console\.log|system\.out\.println|printf)\(", "print("),
         (r"(?<=\d)i\b", "j"),
-        (r"(?<![\w.])i\b(?=.*\dj)|(?<=[-+*/(])i\b", "1j"),
+        (r"(?<![\w.])i\b", lambda m: "1j" if re.search(r"\dj\b", m.string) else m[0]),
         (r"(?<![<>=!])=(?!=)", " == "),
         # functions
         (

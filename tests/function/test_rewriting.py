@@ -173,6 +173,8 @@ def test_natural_input_has_a_proposal(text: str, proposal: str) -> None:
         "100 USD",
         "2 + * 3",
         "sin²(30)",
+        "for i in range(3)\n    print(i)",
+        "x = 5\ny = 2x",
         "sin",
         "max(1,5)",
         "[1,5]",
