@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 # A fence opens at the start of a line; the closing one may be forgotten.
 _FENCE = re.compile(
@@ -15,9 +15,9 @@ _BACKTICKS = re.compile(r"(`{1,2})([^`]+)\1")
 
 
 class Span(NamedTuple):
-    """A part of a text that is formatted as code, from `start` to before `stop` in code points."""
+    """A part of a text formatted as "pre" or "code", from `start` to before `stop` in code points."""
 
-    kind: Literal["pre", "code"]
+    kind: str
     start: int
     stop: int
 
@@ -35,18 +35,19 @@ def find_program(
     return _without_indent(_code(text[begin:end], marked))
 
 
-def code_spans(text: str, entities: Iterable[tuple[object, int, int]]) -> list[Span]:
+def code_spans(text: str, entities: Iterable[tuple[str, int, int]]) -> list[Span]:
     """The code among entities given as (type, offset, length), which count UTF-16 units.
 
     One that ends outside the text or inside a surrogate pair is left out.
     """
+    code = [(kind, at, at + length) for kind, at, length in entities if kind in ("pre", "code")]
+    if not code:
+        return []
     units = accumulate((1 + (character > "\uffff") for character in text), initial=0)
     position = {offset: index for index, offset in enumerate(units)}
-    spans = []
-    for kind, offset, length in entities:
-        start, stop = position.get(offset), position.get(offset + length)
-        if (kind == "pre" or kind == "code") and start is not None and stop is not None:
-            spans.append(Span(kind, start, stop))
+    spans = [
+        Span(kind, position[a], position[b]) for kind, a, b in code if {a, b} <= position.keys()
+    ]
     return sorted(spans, key=lambda span: span.start)
 
 

@@ -281,11 +281,11 @@ def _written(message: Json) -> tuple[str, list[Span]]:
     return "", []
 
 
-def _entities(value: object) -> Iterator[tuple[object, int, int]]:
+def _entities(value: object) -> Iterator[tuple[str, int, int]]:
     for entity in map(_object, value if isinstance(value, list) else []):
         offset, length = _number(entity.get("offset")), _number(entity.get("length"))
         if offset is not None and length is not None:
-            yield entity.get("type"), offset, length
+            yield _text(entity.get("type")), offset, length
 
 
 def _without_mention(text: str, bot: Bot) -> tuple[int, int]:
