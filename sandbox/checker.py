@@ -50,7 +50,7 @@ _SELF_MATCHING = frozenset(
 # would be handed `update_wrapper`, or could make a pattern read any attribute.
 _RELIED_ON = frozenset({"namedtuple", "partial"})
 # Judged by how they are called, which a class pattern would hide.
-_JUDGED_BY_CALL = frozenset({"format", "wraps"})
+_JUDGED_BY_CALL = frozenset({"evaluate", "format", "wraps"})
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,10 @@ def _judge_attribute(walk: _Walk, node: ast.Attribute) -> None:
         walk.formats.append(node)
     elif attr == "wraps":
         _judge_wraps(walk, node)
+    elif attr == "evaluate" and node not in walk.judged:
+        # annotationlib.ForwardRef.evaluate, which evaluates text, takes no plain argument.
+        message = "`.evaluate` may only be called, and with an argument"
+        walk.refuse(node, "dangerous-attribute", attr, message)
     if attr in walk.rules.limited:
         walk.limited.append(node)
 
@@ -339,6 +343,19 @@ def _judge_alias(walk: _Walk, node: ast.alias) -> None:
     name = normalised(node.asname or "")
     if name in walk.rules.names:
         _refuse_name(walk, node, name)
+
+
+def _judge_call(walk: _Walk, node: ast.Call) -> None:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="evaluate") as called, args=[first, *_]):
+            if not isinstance(first, ast.Starred):
+                walk.judged.add(called)
+
+
+def _judge_type_parameter(walk: _Walk, node: ast.AST) -> None:
+    # Such a variable leads to classes of `typing`, which make text into code and evaluate it.
+    message = "type parameters may not be used here; annotate with plain classes"
+    walk.refuse(node, "type-parameter", getattr(node, "name", ""), message)
 
 
 def _judge_function(walk: _Walk, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -438,6 +455,7 @@ _JUDGES_BY_NAME: dict[str, Callable[[_Walk, Any], None]] = {
     "BinOp": _judge_operation,
     "JoinedStr": _judge_joined_string,
     "TemplateStr": _judge_joined_string,
+    "Call": _judge_call,
     "FunctionDef": _judge_function,
     "AsyncFunctionDef": _judge_function,
     "ClassDef": _judge_class,
@@ -450,9 +468,9 @@ _JUDGES_BY_NAME: dict[str, Callable[[_Walk, Any], None]] = {
     "MatchStar": _judge_bound,
     "MatchMapping": _judge_bound,
     "MatchClass": _judge_class_pattern,
-    "TypeVar": _judge_bound,
-    "ParamSpec": _judge_bound,
-    "TypeVarTuple": _judge_bound,
+    "TypeVar": _judge_type_parameter,
+    "ParamSpec": _judge_type_parameter,
+    "TypeVarTuple": _judge_type_parameter,
 }
 _JUDGES = {
     getattr(ast, kind): judge for kind, judge in _JUDGES_BY_NAME.items() if hasattr(ast, kind)

@@ -14,9 +14,24 @@ from sandbox.policy import Policy
 from sandbox.syntax import KINDS
 
 NEW_SYNTAX = {
-    (3, 12): ["type X = __x", "def f[__T](x): pass", "class A[*__T, **P]: pass"],
-    (3, 13): ["def f[T = __x](x): pass"],
-    (3, 14): ["t'{__x}'", "t'__x'", "t'{x:{__x}}'"],
+    (3, 12): [
+        ("type X = __x", "dunder"),
+        ("def f[T: __x](x): pass", "dunder"),
+        ("def f[T](x): pass", "type-parameter"),
+        ("class A[*Ts]: pass", "type-parameter"),
+        ("class A[**P]: pass", "type-parameter"),
+        ("type X[T] = T", "type-parameter"),
+    ],
+    (3, 13): [("def f[T = __x](x): pass", "dunder")],
+    (3, 14): [
+        ("t'{__x}'", "dunder"),
+        ("t'__x'", "dangerous-text"),
+        ("t'{x:{__x}}'", "dunder"),
+    ],
+    (3, 15): [
+        ("lazy import json", "unknown-syntax"),
+        ("lazy from json import x", "unknown-syntax"),
+    ],
 }
 
 
@@ -86,6 +101,10 @@ REFUSED = [
     ("dangerous-attribute", "import statistics as s\ns.^itemgetter", "itemgetter"),
     ("dangerous-attribute", "import functools\nfunctools.^partial = f", "partial"),
     ("dangerous-attribute", "for x.^namedtuple in y: pass", "namedtuple"),
+    ("dangerous-attribute", "x.^evaluate()", "evaluate"),
+    ("dangerous-attribute", "x.^evaluate(*y)", "evaluate"),
+    ("dangerous-attribute", "x.^evaluate(globals=y)", "evaluate"),
+    ("dangerous-attribute", "y = x.^evaluate", "evaluate"),
     ("private-attribute", "random.^_inst", "_inst"),
     ("private-attribute", "f(x).^_y", "_y"),
     ("dunder", "x.^__", "__"),
@@ -181,6 +200,7 @@ PASSED = [
     "import collections\nP = collections.namedtuple('P', 'x')\nP(1)._replace(x=3)._asdict()",
     "class Door:\n    def open(self): return 1\nDoor().open()",
     "dict(open=1, close=2, input=3)",
+    "class P:\n    def evaluate(self, x): return x\nP().evaluate(2)",
     "obj = 1\nenum = sys = modules = obj",
     "'{} {0} {x} {:>5} {:{w}} {!r} {{a.b}} {:.2f}'.format",
     "row = '{:>5}' * 3\nrow.format(1, 2, 3)\nprint(('a{}' + 'b').format(1))",
@@ -282,13 +302,13 @@ def test_a_name_that_may_be_the_builtin_is_refused(policy: Policy, source: str) 
 
 
 @pytest.mark.parametrize(
-    "source",
-    [one for since, some in NEW_SYNTAX.items() if sys.version_info >= since for one in some]
-    or [""],
-    ids=ascii,
+    ("since", "source", "rule"),
+    [(since, *one) for since, some in NEW_SYNTAX.items() for one in some],
 )
-def test_new_syntax_is_looked_into(policy: Policy, source: str) -> None:
-    assert not source or {"dunder", "dangerous-text"} & {*rules(source, policy)}
+def test_new_syntax_is_looked_into(
+    policy: Policy, since: tuple[int, int], source: str, rule: str
+) -> None:
+    assert (rule if sys.version_info >= since else "syntax") in rules(source, policy)
 
 
 def test_every_node_kind_of_this_python_is_known() -> None:
