@@ -6,6 +6,7 @@ import hashlib
 import json
 import keyword
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -282,11 +283,22 @@ def _check_modules(document: Document) -> None:
                 at, "bad-name", f"{at[-1]} is a keyword of Python", "choose another", key=True
             )
         if module not in allowed and document.is_sound("allowed_imports"):
-            message = f"{dotted(at)} is {module}, which allowed_imports does not hold"
-            cure = did_you_mean(
-                module, allowed, f"add {module} to allowed_imports, or delete this line"
-            )
-            document.report(at, "preloaded-not-allowed", message, cure)
+            _report_not_allowed(document, at, module)
+
+
+def _report_not_allowed(document: Document, at: At, module: str) -> None:
+    """Tell of a preloaded module that is not allowed, where the misspelling is."""
+    message = f"{dotted(at)} is {module}, which allowed_imports does not hold"
+    imports = {name: where for where, name in document.strings("allowed_imports")}
+    standard = sys.stdlib_module_names
+    near = _nearest(module, imports if module not in standard else imports.keys() - standard)
+    if near and module in standard:
+        document.report(imports[near], "preloaded-not-allowed", message, f"did you mean {module}?")
+        return
+    cure = (
+        f"did you mean {near}?" if near else f"add {module} to allowed_imports, or delete this line"
+    )
+    document.report(at, "preloaded-not-allowed", message, cure)
 
 
 def _check_words(document: Document) -> None:

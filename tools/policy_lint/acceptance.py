@@ -58,17 +58,12 @@ def apply(
     for acceptance in _acceptances(subject.document.text):
         if acceptance.reason and acceptance.rule in known:
             acceptances.append(acceptance)
-        else:
-            what = (
-                f"{acceptance.rule or 'this'} is no rule"
-                if acceptance.reason
-                else "no reason is given"
-            )
-            if acceptance.rule in known:
-                what = "no reason is given"
-            yield finding(
-                UNREASONED, subject.path, acceptance.place, what, UNREASONED.cure, acceptance.rule
-            )
+            continue
+        message = "no reason is given"
+        if acceptance.rule not in known:
+            message = f"{acceptance.rule or 'this'} is no rule that can be accepted"
+        cure = "delete the comment, or write: accept RULE: REASON"
+        yield finding(UNREASONED, subject.path, acceptance.place, message, cure, acceptance.rule)
     used = set()
     for found in findings:
         matching = [a for a in acceptances if (a.rule, a.line) == (found.rule.id, found.line)]
@@ -77,9 +72,8 @@ def apply(
     for acceptance in acceptances:
         if acceptance not in used and acceptance.rule in ran:
             message = f"there is no {acceptance.rule} here to accept"
-            yield finding(
-                UNUSED, subject.path, acceptance.place, message, UNUSED.cure, acceptance.rule
-            )
+            cure = "delete the comment"
+            yield finding(UNUSED, subject.path, acceptance.place, message, cure, acceptance.rule)
 
 
 def _acceptances(text: str) -> Iterator[_Acceptance]:

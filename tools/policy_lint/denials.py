@@ -36,6 +36,22 @@ ONE_MACHINE = Rule(
 )
 RULES = {rule.id: rule for rule in (MISSING, NEEDED, ONE_MACHINE)}
 
+# Needed now and then, so that a guest may do without them for a while.
+_NOW_AND_THEN = {
+    "clock_gettime": "time is read with it",
+    "exit": "programs end with it",
+    "exit_group": "programs end with it",
+    "futex": "locks wait with it",
+    "getrandom": "random numbers begin with it",
+    "madvise": "memory is given back with it",
+    "mprotect": "memory is prepared with it",
+    "mremap": "large lists grow with it",
+    "munmap": "memory is given back with it",
+    "rt_sigaction": "signals are prepared with it",
+    "rt_sigprocmask": "signals are held back with it",
+    "rt_sigreturn": "signals return with it",
+}
+
 # What a program must not be able to do, and the groups and calls that it would do it with.
 NEEDS = {
     "reach the network": "@network-io",
@@ -48,7 +64,7 @@ NEEDS = {
     "submit work past the filter (io_uring)": "@aio",
     "share memory and messages with other processes": "@ipc",
     "use the kernel's keyrings": "@keyring",
-    "lock memory": "@memlock",
+    "lock memory, or make keys for it": "@memlock @pkey",
     "become another user": "@credentials",
     "make namespaces and mount file systems": "@mount @namespaces",
     "change its own cage": "@sandbox prctl(unsafe)",
@@ -71,6 +87,10 @@ def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
                 message = f"programs could {need}: {_listing(open_calls)} not denied"
                 cure = "add " + ", ".join(f"`- {_quoted(name)}`" for name in added)
                 yield subject.at_heading(MISSING, "denied_syscalls", message, cure, added[0])
+    for entry, _ in subject.entries("denied_syscalls"):
+        if entry in _NOW_AND_THEN:
+            message = f"the interpreter needs {entry}: {_NOW_AND_THEN[entry]}"
+            yield subject.at_entry(NEEDED, "denied_syscalls", entry, message, "delete it")
     yield from _one_machine(subject, policy)
 
 
@@ -113,9 +133,7 @@ def find_failing(subject: Subject, interpreter: Interpreter) -> Iterator[Finding
     """The entry without which a guest would run, where denials keep it from running."""
     entries = [entry for entry, _ in subject.entries("denied_syscalls")]
     entry, call = interpreter.needed_syscalls(entries)
-    if entry:
-        reason = interpreter.exercise().reason
-        what = entry if entry == call else f"{entry} denies {call}, which"
-        message = f"the interpreter needs {call}: {reason}"
-        cure = "delete it" if what == entry else f"replace it by its other members, without {call}"
+    if entry and entry not in _NOW_AND_THEN:
+        message = f"the interpreter needs {call}: {interpreter.exercise().reason}"
+        cure = "delete it" if entry == call else f"name its other calls, without {call}"
         yield subject.at_entry(NEEDED, "denied_syscalls", entry, message, cure)

@@ -54,6 +54,24 @@ HONEST = (
     "print(len(systems), globals_count + localsum)",
     "point = (3, 4)\nmatch point:\n    case (0, 0):\n        print('origin')\n    case (x, y):\n"
     "        print(abs(complex(x, y)))",
+    "stack = [3, 1, 2]\nstack.append(4)\nstack.extend([5, 6])\nstack.insert(0, 7)\nstack.sort()\n"
+    "stack.reverse()\nstack.pop()\nstack.remove(4)\nstack.index(3), stack.count(2), stack.copy()",
+    "ages = {'Ada': 36}\nages.update(Bob=7)\nages.setdefault('Cy', 1)\n"
+    "for name, age in sorted(ages.items()):\n    print(name, age, ages.get(name), end=' ')\n"
+    "ages.keys(), ages.values(), ages.clear()",
+    "line = ' Hello, World '\nprint(line.strip().lower().replace('l', 'L'), line.upper())\n"
+    "print('-'.join(line.split(',')), line.find('W'), line.startswith(' '), line.endswith('d'))\n"
+    "print('7'.rjust(3), '7'.ljust(3), 'ab'.center(6), '12'.isdigit(), '{} {}'.format(1, 2))",
+    "seen = set()\nseen.add(3)\nseen.discard(4)\n"
+    "seen.union({5}), seen.intersection({3}), seen.issubset({3})",
+    "math.gcd(12, 18), math.log(100, 10), math.floor(2.7), math.ceil(2.1), math.comb(5, 2), math.e",
+    "today = dt.date(2026, 11, 29)\ntoday.year, today.month, today.weekday(), today.isoformat()\n"
+    "(today + dt.timedelta(days=45)).strftime('%d.%m.%Y')",
+    "random.randint(1, 6), random.shuffle([1, 2]), random.sample(range(9), 2), random.random()",
+    "m = re.search(r'(?P<year>\\d{4})', 'in 2026')\n"
+    "m.group('year'), m.start(), re.sub('a', 'b', 'banana')",
+    "z = 3 + 4j\n"
+    "z.real, z.imag, z.conjugate(), (255).bit_length(), (0.5).as_integer_ratio(), float('inf')",
     "a = {1, 2, 3} & {2, 3, 4}\nb = frozenset(a) | {9}\nprint(a, max(b), min(b), any(b), all(b))",
     "gen = (c.upper() for c in 'sys' if c.isalpha())\n"
     "print(next(gen), list(gen), isinstance(gen, object))",

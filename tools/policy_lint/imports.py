@@ -3,6 +3,7 @@
 import builtins
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from sandbox.checker import check
@@ -77,18 +78,20 @@ def find(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
         if hasattr(builtins, str(at[-1])):
             place = subject.document.place(at, key=True)
             message = f"{at[-1]} is a builtin, which programs would no longer find"
-            yield finding(SHADOWS, subject.path, place, message, "choose another name", str(at[-1]))
+            cure = "delete it, or choose another name"
+            yield finding(SHADOWS, subject.path, place, message, cure, str(at[-1]))
 
 
 def find_exposed(subject: Subject, policy: Policy, answer: dict[str, Any]) -> Iterator[Finding]:
     """Open paths to modules that are not allowed, and to objects that do what those do."""
+    wordless = replace(policy, blocked_words=())  # what refuses is to be an attribute or a name
     leads = [(path, f"the module {name}") for path, name in answer["modules"]]
     leads += answer["objects"]
     for path, what in leads:
         start, *steps = path
         dotted = ".".join(path)
         program = f"import {start}\n{dotted}"
-        if not check(program, policy):
+        if not check(program, wordless):
             message = f"{dotted} is {what}, and nothing refuses it"
             cure = f"add {steps[-1]} to dangerous_attrs"
             yield subject.at_entry(EXPOSES, "allowed_imports", start, message, cure)

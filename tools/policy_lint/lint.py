@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
-from typing import Any
+from dataclasses import replace
 
 from sandbox.checker import check
+from sandbox.generation import SandboxUnavailable
 from sandbox.policy import Policy
-from sandbox.sandbox import SandboxUnavailable
 from tools.policy_lint import (
     acceptance,
     denials,
@@ -52,23 +51,24 @@ RULES: dict[str, Rule] = {
 def lint(subject: Subject, wanted: Collection[str]) -> list[Finding]:
     """All findings of the rules `wanted`, in the order of the file; accepted ones are marked."""
     policy = subject.policy
-    found = structure.find(subject) if policy is None else _find(subject, policy)
+    if policy is None:
+        return in_order(one for one in structure.find(subject) if one.rule.id in wanted)
     acceptable = RULES.keys() - structure.RULES.keys() - acceptance.RULES.keys()
-    ran = set(wanted) if policy is not None else set()
-    kept = [one for one in found if one.rule.id in wanted]
-    kept = list(acceptance.apply(subject, kept, acceptable, ran))
-    return in_order(one for one in kept if one.rule.id in wanted)
+    found = [one for one in _find(subject, policy, wanted) if one.rule.id in wanted]
+    found = list(acceptance.apply(subject, found, acceptable, wanted))
+    return in_order(one for one in found if one.rule.id in wanted)
 
 
-def _find(subject: Subject, policy: Policy) -> Iterator[Finding]:
-    """Everything about a policy that loads; what takes guests and processes runs at once."""
+def _find(subject: Subject, policy: Policy, wanted: Collection[str]) -> list[Finding]:
+    """Everything about a policy that loads; what takes guests and processes runs meanwhile."""
     interpreter = Interpreter(policy)
     with ThreadPoolExecutor() as pool:
         slow: list[Future[list[Finding]]] = [
             pool.submit(_collect, find, subject, policy, interpreter)
-            for find in (_find_reachable, _find_failing, _find_words)
+            for find, rules in _SLOW.items()
+            if not rules.isdisjoint(wanted)
         ]
-        quick = [
+        found = [
             *imports.find(subject, interpreter),
             *names.find(subject, policy),
             *limits.find(subject, policy),
@@ -76,17 +76,18 @@ def _find(subject: Subject, policy: Policy) -> Iterator[Finding]:
             *identity.find(subject, policy),
             *_find_honest(subject, policy),
         ]
-        return chain(quick, *(future.result() for future in slow))
+    return found + [one for future in slow for one in future.result()]
 
 
 _Finder = Callable[[Subject, Policy, Interpreter], Iterator[Finding]]
 
 
-def _collect(find: _Finder, *about: Any) -> list[Finding]:
+def _collect(
+    find: _Finder, subject: Subject, policy: Policy, interpreter: Interpreter
+) -> list[Finding]:
     try:
-        return list(find(*about))
+        return list(find(subject, policy, interpreter))
     except SandboxUnavailable as error:
-        subject = about[0]
         cure = "run the lint where the bot can run"
         return [subject.at_heading(NOT_TRIED, "version", f"no guest could be run: {error}", cure)]
 
@@ -100,8 +101,9 @@ def _find_reachable(
 
 
 def _find_failing(subject: Subject, policy: Policy, interpreter: Interpreter) -> Iterator[Finding]:
-    if not interpreter.exercise().passed:
+    if interpreter.limits_are_to_blame:
         yield from limits.find_failing(subject, policy, interpreter)
+    elif not interpreter.exercise().passed:
         yield from denials.find_failing(subject, interpreter)
 
 
@@ -109,12 +111,22 @@ def _find_words(subject: Subject, policy: Policy, _: Interpreter) -> Iterator[Fi
     return words.find(subject, policy)
 
 
+_SLOW: dict[_Finder, frozenset[str]] = {
+    _find_reachable: frozenset({imports.EXPOSES.id, names.NAME_UNKNOWN.id, names.ATTR_UNKNOWN.id}),
+    _find_failing: frozenset({limits.TOO_SMALL.id, denials.NEEDED.id}),
+    _find_words: frozenset(words.RULES),
+}
+
+
 def _find_honest(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Entries for which an honest program is refused; words have a rule of their own."""
+    wordless = replace(policy, blocked_words=())  # words are tried elsewhere, with a time limit
+    refused: dict[tuple[str, str], str] = {}
     for source in HONEST:
-        for violation in check(source, policy):
-            field, entry = programs.origin(violation, policy)
+        for violation in check(source, wordless):
+            field, entry = programs.origin(violation, wordless)
             if field in {"dangerous_names", "dangerous_attrs"} and entry:
-                line = source.split("\n")[violation.line - 1]
-                message = f"{entry} refuses the honest program {line}"
-                yield subject.at_entry(HONEST_REFUSED, field, entry, message, "delete it")
+                refused.setdefault((field, entry), source.split("\n")[violation.line - 1].strip())
+    for (field, entry), line in refused.items():
+        message = f"{entry} refuses honest programs such as {line}"
+        yield subject.at_entry(HONEST_REFUSED, field, entry, message, "delete it")

@@ -184,7 +184,7 @@ def find_unknown(subject: Subject, policy: Policy, answer: dict[str, Any]) -> It
             if name not in known:
                 cure = did_you_mean(name, known, "delete it")
                 yield subject.at_entry(rule, field, entry, f"nothing is called {name}", cure)
-            elif module and module not in policy.allowed_imports:
+            elif module and module not in {*policy.allowed_imports, *sys.stdlib_module_names}:
                 message = f"{module} is not in allowed_imports"
                 cure = did_you_mean(module, policy.allowed_imports, "delete it")
                 yield subject.at_entry(rule, field, entry, message, cure)

@@ -76,7 +76,7 @@ def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
             return
         word, text, count = slow
         message = f"{word} takes over {_SECONDS} s to search {count} characters such as {text!r}"
-        cure = "let no repeated part match the same text in two ways, or bound the repetition"
+        cure = "delete it, or let no part be repeated that can match one text in two ways"
         yield subject.at_entry(SLOW, "blocked_words", word, message, cure)
         left = left[left.index(word) + 1 :]
 

@@ -1,0 +1,61 @@
+"""Edits of the repository's policy.yaml, linted in this process, and their cures followed."""
+
+import re
+from pathlib import Path
+
+from sandbox.document import parse_document
+from sandbox.policy import PolicyError, parse_policy
+from tools.policy_lint import lint
+from tools.policy_lint.finding import Finding
+from tools.policy_lint.subject import Subject
+
+POLICY = (Path(__file__).resolve().parents[3] / "policy.yaml").read_text()
+# Rules that need no guest and no other process, so that a lint takes a tenth of a second.
+QUICK = frozenset(lint.RULES) - {
+    "attr-unknown", "import-exposes", "limit-too-small", "name-unknown", "syscall-needed",
+    "word-blocks", "word-slow",
+}  # fmt: skip
+
+
+def subject(text: str) -> Subject:
+    """The text as a policy file called policy.yaml."""
+    document = parse_document(Path("policy.yaml"), text.encode())
+    try:
+        return Subject(document.path, document, parse_policy(document))
+    except PolicyError:
+        return Subject(document.path, document, None)
+
+
+def edited(old: str, new: str) -> str:
+    """policy.yaml with the first `old` replaced."""
+    assert old in POLICY, old
+    return POLICY.replace(old, new, 1)
+
+
+def follow(text: str, found: Finding) -> str:
+    """The text after somebody did what the cure says."""
+    lines = text.split("\n")
+    line, column, cure = found.line - 1, found.column - 1, found.cure
+    if match := re.match(r"did you mean (.+)\?$", cure):
+        rest = lines[line][column:].replace(found.value, match[1], 1)
+        lines[line] = lines[line][:column] + rest
+    elif match := re.match(r"write (?:at least |at most )?(\d+)", cure):
+        lines[line] = re.sub(r": *\S*", f": {match[1]}", lines[line], count=1)
+    elif match := re.match(r"add (\w+) to dangerous_attrs", cure):
+        lines.insert(lines.index("dangerous_attrs:") + 1, f"  - {match[1]}")
+    elif re.match(r"add `- ", cure):
+        lines[line + 1 : line + 1] = [f"  {entry}" for entry in re.findall("`(- [^`]+)`", cure)]
+    elif "[" in lines[line]:
+        lines[line] = re.sub(rf"{re.escape(found.value)},? *", "", lines[line])
+    elif "delete the comment" in cure:
+        lines[line] = lines[line][:column].rstrip()
+    elif re.search(r"\bdelete (it|the entry|one)", cure):
+        del lines[line]
+    elif match := re.search(r"(# accept [\w-]+: )REASON", cure):
+        lines[line] += f"  {match[1]}it was read"
+    elif match := re.match(r"move \w+ under (\w+)", cure):
+        moved = lines.pop(line)
+        lines.insert(lines.index(f"{match[1]}:") + 1, moved)
+    else:
+        raise AssertionError(f"nobody could follow: {cure}")
+    return "\n".join(lines)
