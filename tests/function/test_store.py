@@ -1,7 +1,6 @@
 """What is remembered: in memory, in a file, and on a real Valkey or Redis server."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,58 +15,16 @@ import redis
 
 from function import store as store_module
 from function.store import File, Lasting, Memory, Server, Store, StoreLost, open_store
+from tests.valkey import ValkeyServer, running_valkey
 from tools.serve import free_port
 
-SERVER = shutil.which("valkey-server") or shutil.which("redis-server")
 RETRY = 0.05
-
-
-class ValkeyServer:
-    """A real server on a loopback port, without persistence."""
-
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
-        self.address = f"redis://127.0.0.1:{self.port}"
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        assert SERVER
-        self._process = subprocess.Popen(
-            [SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""],
-            cwd=self._folder,
-            stdout=subprocess.DEVNULL,
-        )
-        client = redis.Redis(port=self.port)
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                client.ping()
-                break
-            except redis.ConnectionError:
-                assert time.monotonic() < deadline, "the server did not start"
-                time.sleep(0.02)
-        client.close()
-
-    def send(self, number: int) -> None:
-        assert self._process
-        self._process.send_signal(number)
-
-    def stop(self) -> None:
-        if self._process:
-            self.send(signal.SIGKILL)
-            self._process.wait()
-        self._process = None
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ValkeyServer]:
-    if not SERVER:
-        pytest.skip("no valkey-server or redis-server here: apt install valkey (or redis-server)")
-    running = ValkeyServer(tmp_path)
-    running.start()
-    yield running
-    running.stop()
+    with running_valkey(tmp_path) as running:
+        yield running
 
 
 @pytest.fixture(params=["memory", "file", "server"])
