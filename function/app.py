@@ -39,13 +39,14 @@ def create_app(
     """
     bot = Bot(settings.bot_id, settings.bot_username or None)
     chat = Chat(sandbox, store, bot, settings.token, api.fetch_text if api else None)
-    answer = Delivery(chat, store, api).take if api else Updates(chat, store).answer
+    delivery = Delivery(chat, store, api) if api else None
+    answer = delivery.take if delivery else Updates(chat, store).answer
     app = App()
     app.add_route("/webhook", resources.Webhook(settings, answer))
     app.add_route("/message", resources.Message(settings, chat))
-    app.add_route("/inline", resources.Inline(settings, chat, api.deliver if api else None))
+    app.add_route("/inline", resources.Inline(settings, chat, delivery))
     app.add_route("/test", resources.Test())
-    app.add_route("/health", resources.Health(sandbox, watch))
+    app.add_route("/health", resources.Health(sandbox, store, watch))
     app.set_error_serializer(resources.write_error)
     app.add_error_handler(Exception, resources.take_quietly)
     return app
@@ -63,17 +64,18 @@ def get_app() -> App:
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         print(error, file=sys.stderr)  # noqa: T201
         sys.exit(STOP_THE_SERVER)
-    api = BotApi(settings.token, settings.telegram_api_url) if settings.token else None
-    if api and not settings.bot_username:
-        settings = replace(settings, bot_username=_ask_name(api))
+    if settings.token and not settings.bot_username:
+        settings = replace(settings, bot_username=_ask_name(settings))
+    api = BotApi(settings.token, settings.telegram_api_url) if settings.delivery == "api" else None
     watch.start()
-    return create_app(settings, sandbox, store, api if settings.delivery == "api" else None, watch)
+    return create_app(settings, sandbox, store, api, watch)
 
 
-def _ask_name(api: BotApi) -> str:
-    """The bot's user name, or "" where Telegram cannot be asked."""
+def _ask_name(settings: Settings) -> str:
+    """The bot's user name, or "" where Telegram does not answer soon: the start must not hang."""
+    api = BotApi(settings.token, settings.telegram_api_url, patience=3)
     try:
-        return str(api.call("getMe")["username"]).lower()
+        return str(api.call("getMe", answer_seconds=3)["username"]).lower()
     except BotApiError as error:
         log.warning("set BOT_USERNAME, for Telegram does not tell it: %s", error)
         return ""

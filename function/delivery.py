@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections import defaultdict, deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from function import telegram
@@ -51,14 +52,21 @@ class Delivery:
             if len(self._waiting[queue]) == 1:
                 self._threads.submit(self._empty, queue)
 
+    def make(self, call: Json) -> None:
+        """Make a call soon; it is logged where it fails."""
+        self._threads.submit(self._logged, self._api.deliver, call)
+
     def close(self) -> None:
         """Answer what was taken, then return."""
         self._threads.shutdown()
 
     def answer(self, update: Json) -> None:
         """Answer an update now. Tries for minutes; what remains impossible is logged."""
+        self._logged(self._answer, update)
+
+    def _logged(self, work: Callable[[Json], object], given: Json) -> None:
         try:
-            self._answer(update)
+            work(given)
         except BotApiError as error:
             log.warning("not delivered: %s", error)
         except Exception:

@@ -18,7 +18,9 @@ import falcon
 
 from function import replies, telegram
 from function.chat import Busy, Chat
+from function.delivery import Delivery
 from function.settings import Settings
+from function.store import Store
 from function.telegram import Json
 from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox
@@ -89,12 +91,10 @@ class Message:
 class Inline:
     """Inline queries that a gateway forwards."""
 
-    def __init__(
-        self, settings: Settings, chat: Chat, deliver: Callable[[Json], object] | None
-    ) -> None:
+    def __init__(self, settings: Settings, chat: Chat, delivery: Delivery | None) -> None:
         self._secrets = settings.gateway_secrets
         self._chat = chat
-        self._deliver = deliver
+        self._delivery = delivery
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Take one query: `{"from_user_id": ID, "inline_query_id": ID, "query": TEXT}`.
@@ -109,8 +109,8 @@ class Inline:
         if query is None:
             raise falcon.HTTPBadRequest(title="inline_query_id and query must be given as text")
         call = _unless_busy(self._chat.results, query)
-        if self._deliver:
-            self._deliver(call)
+        if self._delivery:
+            self._delivery.make(call)
         _respond(resp, replies.gateway(call))
 
 
@@ -125,12 +125,13 @@ class Test:
 class Health:
     """What is in force, and whether programs can be run."""
 
-    def __init__(self, sandbox: Sandbox, watch: PolicyWatch | None) -> None:
+    def __init__(self, sandbox: Sandbox, store: Store, watch: PolicyWatch | None) -> None:
         self._sandbox = sandbox
+        self._store = store
         self._watch = watch
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Report the policy, the sandbox's layers, probes and counts, and versions; no secret.
+        """Report the policy, the sandbox's layers, probes and counts, and more; no secret.
 
         `policy.refused` says why the file as it stands now is not in force.
 
@@ -146,6 +147,7 @@ class Health:
                 "status": "ok" if serving else "failing",
                 "policy": {"path": str(policy.path), "sha256": policy.sha256} | in_file,
                 "sandbox": state,
+                "store": self._store.status(),
                 "versions": {
                     "python": platform.python_version(),
                     "kernel": platform.release(),

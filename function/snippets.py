@@ -15,7 +15,7 @@ _BACKTICKS = re.compile(r"(`{1,2})([^`]+)\1")
 
 
 class Span(NamedTuple):
-    """A part of a text formatted as "pre" or "code", from `start` to before `stop` in code points."""
+    """A part of a text that is "pre" or "code": from `start` to before `stop` in code points."""
 
     kind: str
     start: int

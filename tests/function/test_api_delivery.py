@@ -96,6 +96,7 @@ def test_an_inline_query_is_answered_from_a_gateway_too(
     wait_for(lambda: telegram.made("answerInlineQuery"))
     query = {"from_user_id": 5, "inline_query_id": "78", "query": "2+2"}
     service.request("POST", "/inline", query, Authorization=f"Bearer {SECRET}")
+    wait_for(lambda: len(telegram.made("answerInlineQuery")) == 2)
     assert [call["inline_query_id"] for call in telegram.made("answerInlineQuery")] == ["77", "78"]
 
 

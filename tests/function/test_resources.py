@@ -155,6 +155,7 @@ def test_health_tells_whether_programs_can_run(scripted: ScriptedSandbox) -> Non
     assert health.status_code == 200
     assert health.json["status"] == "ok"
     assert health.json["policy"]["sha256"] == scripted.policy.sha256
+    assert health.json["store"] == {"kind": "memory", "state": "ok"}
     assert TOKEN not in health.text
     scripted.status = lambda: {"serving": False}  # type: ignore[method-assign]
     assert app.simulate_get("/health").status_code == 503
