@@ -41,7 +41,7 @@ class InterpreterEachTime(Sandbox):
         return Outcome(kind, result.stdout.decode(), error, cpu_seconds=cpu_seconds)
 
 
-def get_app() -> falcon.App:
+def get_app() -> falcon.App[falcon.Request, falcon.Response]:
     """Return the service with this sandbox in place of its own."""
     settings = load_settings(os.environ)
     sandbox = InterpreterEachTime(load_policy(settings.policy_path))
