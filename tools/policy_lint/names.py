@@ -102,11 +102,14 @@ _ATTRS = {
     ),
     "runs code, or reads the system's random source": "_urandom eval exec",
     "reads attributes by text, or evaluates text": (
-        "Formatter _convert_ attrgetter convert_field delattr format_field format_map get_field"
-        " get_value getattr methodcaller setattr singledispatch singledispatchmethod"
-        " update_wrapper vformat"
+        "Formatter _convert_ _evaluate attrgetter convert_field delattr format_field format_map"
+        " get_field get_value getattr methodcaller setattr singledispatch singledispatchmethod"
+        " statistics.itemgetter update_wrapper vformat"
     ),
     "leads to the object or classes behind a value": "mro obj",
+    "shows the inside of a frame, generator or function, on another version of Python": (
+        "ag_suspended co_branches cr_suspended f_generator func_code func_globals gi_suspended"
+    ),
 }
 _INTROSPECTION = (
     types.FrameType,
@@ -118,11 +121,7 @@ _INTROSPECTION = (
 )
 _PREFIXES = ("f_", "gi_", "cr_", "ag_", "tb_", "co_", "func_")
 # Of other versions of Python than the one that lints.
-_ELSEWHERE = (
-    "ag_suspended co_branches co_lnotab cr_suspended f_generator func_closure func_code"
-    " func_defaults func_dict func_doc func_globals func_name gi_suspended bltns tool"
-    " _casefix _compiler _constants _parser _sre itemgetter"
-)
+_ELSEWHERE = "co_lnotab func_closure func_defaults func_dict func_doc func_name itemgetter"
 _JUDGED = (
     "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex dict"
     " divmod enumerate filter float format frozenset hasattr hash hex id int isinstance issubclass"
@@ -152,6 +151,8 @@ def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
         ("dangerous_attrs", ATTR_MISSING, _needed_attrs(), policy.dangerous_attrs),
     ):
         for name in sorted(needed.keys() - listed):
+            if name.rpartition(".")[0] not in {"", *policy.allowed_imports}:
+                continue
             message = f"{field} lacks {name}, which {needed[name]}"
             yield subject.at_heading(rule, field, message, f"add `- {name}`", name)
     judged = {*policy.dangerous_names, *_JUDGED.split(), *_needed(_NAMES)}
@@ -175,14 +176,14 @@ def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
 def find_unknown(subject: Subject, policy: Policy, answer: dict[str, Any]) -> Iterator[Finding]:
     """Names and attributes that nothing has; `answer` is what a guest saw in the modules."""
     reachable = _reachable(answer["names"])
-    for field, rule, known in (
-        ("dangerous_names", NAME_UNKNOWN, reachable | set(dir(builtins)) | set(_needed(_NAMES))),
-        ("dangerous_attrs", ATTR_UNKNOWN, reachable),
+    for field, rule, needed in (
+        ("dangerous_names", NAME_UNKNOWN, _needed(_NAMES)),
+        ("dangerous_attrs", ATTR_UNKNOWN, _needed_attrs()),
     ):
         for entry, _ in subject.entries(field):
             module, _, name = entry.rpartition(".")
-            if name not in known:
-                cure = did_you_mean(name, known, "delete it")
+            if name not in reachable:
+                cure = did_you_mean(name, needed, did_you_mean(name, reachable, "delete it"))
                 yield subject.at_entry(rule, field, entry, f"nothing is called {name}", cure)
             elif module and module not in {*policy.allowed_imports, *sys.stdlib_module_names}:
                 message = f"{module} is not in allowed_imports"
@@ -206,11 +207,17 @@ def _needed_attrs() -> dict[str, str]:
 
 
 def _reachable(names: Iterable[str]) -> set[str]:
-    kinds = [*_INTROSPECTION, types.FunctionType, types.ModuleType]
-    kinds += [value for value in vars(builtins).values() if isinstance(value, type)]
-    found = {name for kind in kinds for name in dir(kind)}
-    found |= set(vars(types)) | set(sys.stdlib_module_names)
-    return found | set(names) | set(_ELSEWHERE.split()) | set(_needed(_ATTRS))
+    """Names that something has: what a guest saw, and what the standard library holds here."""
+    modules = {*sys.modules} & sys.stdlib_module_names
+    holders: list[object] = [*_INTROSPECTION, *map(sys.modules.get, modules)]
+    holders += [
+        kind
+        for name in modules
+        for kind in vars(sys.modules[name]).values()
+        if isinstance(kind, type)
+    ]
+    found = {name for holder in holders for name in dir(holder)} | sys.stdlib_module_names
+    return found.union(names, _ELSEWHERE.split(), _needed(_ATTRS), _needed(_NAMES))
 
 
 def _dunders() -> set[str]:
