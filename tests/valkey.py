@@ -1,4 +1,4 @@
-"""A real Valkey or Redis server, from the system's packages, for the tests of what replicas share."""
+"""A real Valkey or Redis server, from the system's packages, for tests of what is shared."""
 
 import shutil
 import signal

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,8 @@ def replicas(
     return [start_service(CONFIG_PATH=str(config), STORE=valkey.address) for _ in range(2)]
 
 
-def post(
-    service: Service, update_id: int, text: str, kind: str = "message", number: int = 1
-) -> Any:
-    update = {"update_id": update_id, kind: message(text, message_id=number)}
+def post(service: Service, update_id: int, text: str, kind: str = "message") -> Any:
+    update = {"update_id": update_id, kind: message(text)}
     headers = {"X-Telegram-Bot-Api-Secret-Token": SECRET}
     response = service.request("POST", "/webhook", update, **headers)
     assert response.status == 200
@@ -70,11 +69,15 @@ def test_answers_go_on_without_the_server_and_sharing_resumes(
         assert post(service, 1, "2+2")["text"] == "4 = 2+2"
         assert time.monotonic() - started < 5
     post(one, 2, "/mode")
+    assert [health(service)["state"] for service in replicas] == ["degraded"] * 2
     valkey.start()
-    deadline = time.monotonic() + 20
-    number = 3
-    while post(other, number, "2+2")["text"] != "4":
+    deadline, numbers = time.monotonic() + 20, count(3)
+    while post(other, next(numbers), "2+2")["text"] != "4":
         assert time.monotonic() < deadline
-        number += 2
         time.sleep(0.2)
-        post(one, number + 1, "1+1")  # finds the server again, and brings what was set meanwhile
+        post(one, next(numbers), "1+1")  # finds the server, and brings what was set meanwhile
+    assert [health(service)["state"] for service in replicas] == ["ok"] * 2
+
+
+def health(service: Service) -> Any:
+    return service.request("GET", "/health").json()["store"]
