@@ -13,11 +13,23 @@ from sandbox.outcome import Kind, Outcome
 from sandbox.policy import Policy
 from sandbox.probes import ProbeResult, run_probes
 
-__all__ = ["Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
+__all__ = ["BoundaryOpen", "Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
 
 log = logging.getLogger(__name__)
 
 _PROBE_PATIENCE = 30.0  # seconds that a probe may wait for a guest
+
+
+class BoundaryOpen(SandboxUnavailable):
+    """The self-test could do what must be impossible; `failed` has those probes."""
+
+    def __init__(self, failed: Sequence[ProbeResult]) -> None:
+        self.failed = tuple(failed)
+        what = "; ".join(f"{result.name}: {result.detail}" for result in failed)
+        super().__init__(
+            f"the self-test found the boundary open ({what}); cure: deny the call in "
+            "denied_syscalls of policy.yaml, or bring back the layer that refuses it"
+        )
 
 
 class Sandbox:
@@ -67,11 +79,7 @@ class Sandbox:
         results = _probe(generation, self._secrets)
         failed = [r for r in results if r.required and not r.passed]
         if failed:
-            what = "; ".join(f"{result.name}: {result.detail}" for result in failed)
-            raise SandboxUnavailable(
-                f"the self-test found the boundary open ({what}); cure: deny the call in "
-                "denied_syscalls of policy.yaml, or bring back the layer that refuses it"
-            )
+            raise BoundaryOpen(failed)
         return results
 
     def _swap(self, new: Generation) -> None:

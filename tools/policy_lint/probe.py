@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sandbox.policy import Policy
-from sandbox.sandbox import Sandbox, SandboxUnavailable
+from sandbox.sandbox import BoundaryOpen, Sandbox, SandboxUnavailable
 from tools.policy_lint.finding import Finding, Rule
 from tools.policy_lint.subject import Subject
 
@@ -21,27 +21,23 @@ FAILED = Rule(
     "Something that must be impossible is possible",
     "The self-test tried it in a real guest, past the checker, and no layer refused.",
     "a socket can be opened",
-    "Deny what the message names; run `tools/policy-lint` without --probe for the entry.",
+    "Deny what the message names; the other rules say by which entry.",
 )
 RULES = {rule.id: rule for rule in (UNAVAILABLE, FAILED)}
 
 
 def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
-    """One finding for each probe that a required layer should have refused."""
+    """One finding for each probe that a layer should have refused; a start runs all of them."""
     sandbox = Sandbox(policy)
     try:
         sandbox.start()
-        results = sandbox.probe()
+    except BoundaryOpen as error:
+        for probe in error.failed:
+            message = f"the probe {probe.name!r} got through: {probe.detail}"
+            cure = "deny what it calls, or require the layer that refuses it"
+            yield subject.at_heading(FAILED, "denied_syscalls", message, cure, probe.name)
     except SandboxUnavailable as error:
-        message = f"the sandbox does not start: {error}"
-        yield subject.at_heading(
-            UNAVAILABLE, "required_layers", message, "change what the message names"
-        )
-        return
+        message, _, cure = str(error).partition("; cure: ")
+        yield subject.at_heading(UNAVAILABLE, "required_layers", message, cure or "see SECURITY.md")
     finally:
         sandbox.close()
-    for result in results:
-        if result.required and not result.passed:
-            message = f"{result.name} is possible: {result.detail}"
-            cure = "deny what it needs, or require the layer that refuses it"
-            yield subject.at_heading(FAILED, "denied_syscalls", message, cure, result.name)
