@@ -7,11 +7,13 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from function import replies
 from function.calculator import calculate
 from sandbox.policy import PolicyError, load_policy
+from sandbox.probes import PROBES, ProbeResult
 from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
 from tools.serve import ROOT
 
@@ -29,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="calc", description=__doc__)
     parser.add_argument(
         "program",
+        nargs="?",
         metavar="PROGRAM",
         help="its text, or - for standard input; after -- if it begins with a minus sign",
     )
@@ -47,8 +50,15 @@ def main(arguments: list[str] | None = None) -> int:
         help="skip the checker, the import guard and the "
         "reduced builtins: try the operating system's layers alone",
     )
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="instead of a program: try everything that must be refused, and show what refuses it",
+    )
     options = parser.parse_args(arguments)
     source = options.program
+    if (source is None) != options.probe:
+        parser.error("a PROGRAM or --probe is needed, and not both")
     if source == "-":
         source = sys.stdin.buffer.read().decode("utf-8", "replace")
     if options.unchecked:
@@ -61,6 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     try:
+        if options.probe:
+            return show_probes(sandbox.probe(), options.json)
         answer = calculate(source, sandbox, helpers=options.inline)
     finally:
         sandbox.close()
@@ -72,6 +84,18 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         print(replies.reply(answer, policy).message.text)
     return 0 if answer.outcome.kind == "ok" else 1
+
+
+def show_probes(results: Sequence[ProbeResult], as_json: bool) -> int:
+    """Print what each probe showed and return 1 if a required one failed."""
+    shows = {probe.name: probe.shows for probe in PROBES}
+    if as_json:
+        print(json.dumps([dataclasses.asdict(result) for result in results], indent=2))
+    else:
+        for result in results:
+            verdict = "PASS" if result.passed else "FAIL" if result.required else "open"
+            print(f"{verdict}  {result.name:24} {shows[result.name]}: {result.detail}")
+    return 1 if any(result.required and not result.passed for result in results) else 0
 
 
 if __name__ == "__main__":

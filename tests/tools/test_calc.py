@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import subprocess
@@ -6,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.probes import PROBES, ProbeResult
+from tools.calc import show_probes
 from tools.serve import ROOT
 
 
@@ -71,8 +74,27 @@ def test_another_policy_is_obeyed(tmp_path: Path) -> None:
     assert "statistics may not" in calc(tmp_path, "--policy", "mine.yaml", program).stdout
 
 
-@pytest.mark.parametrize("arguments", [["--policy", "none.yaml", "2"], ["--polcy", "2"], []])
+@pytest.mark.parametrize(
+    "arguments", [["--policy", "none.yaml", "2"], ["--polcy", "2"], [], ["--probe", "2"]]
+)
 def test_what_cannot_be_tried_gives_status_2(tmp_path: Path, arguments: list[str]) -> None:
     result = calc(tmp_path, *arguments)
     assert (result.returncode, result.stdout, "Traceback" in result.stderr) == (2, "", False)
     assert result.stderr.strip()
+
+
+def test_probe_shows_what_refuses_each_forbidden_thing(tmp_path: Path) -> None:
+    result = calc(tmp_path, "--probe")
+    assert result.returncode == 0, result.stdout
+    assert len(result.stdout.splitlines()) == len(PROBES)
+    assert "FAIL" not in result.stdout
+    assert "PASS" in result.stdout
+    results = json.loads(calc(tmp_path, "--probe", "--json").stdout)
+    assert {"name", "passed", "detail", "required"} <= results[0].keys()
+
+
+def test_a_required_probe_that_fails_gives_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = ProbeResult(PROBES[0].name, passed=False, detail="allowed", required=True)
+    optional = dataclasses.replace(failed, required=False)
+    assert (show_probes([failed], as_json=False), show_probes([optional], as_json=False)) == (1, 0)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["FAIL", "open"]
