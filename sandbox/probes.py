@@ -277,6 +277,14 @@ PROBES = (
         "9",
         _ALWAYS,
     ),
+    Probe(
+        "core dump",
+        "have the machine write a core dump, or be traced by an equal",
+        "libc.prctl(3, 0, 0, 0, 0)",  # PR_GET_DUMPABLE: RLIMIT_CORE stops no piped dump, core(5)
+        "1",
+        "0",
+        _ALWAYS,
+    ),
     Probe("seccomp", "install another filter", "call('seccomp', 1, 0, 0)", "EFAULT"),
     # Last in its guest, for where it is possible it disturbs it.
     Probe("vfork", "fork by the older call", "call('vfork')", "allowed SIGSEGV", machines=_X86),
