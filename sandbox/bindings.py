@@ -163,8 +163,11 @@ def _block(
                 names = [name for target in targets for name in _plain_names(target)]
                 own.update(name for name in names if name.id in wanted)
                 bound = {name.id for name in names}
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                bound = {name}
+            case ast.AnnAssign(target=ast.Name() as name, value=ast.expr()):
+                own.update({name} if name.id in wanted else ())
+                bound = {name.id}
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                bound = {statement.name}
         if not place.own >= bound & wanted:
             place = place.with_own(bound & wanted)
     return places

@@ -7,6 +7,7 @@ is closed: kinds and fields of nodes that `sandbox/syntax.py` does not list are 
 import ast
 import heapq
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -39,8 +40,10 @@ MOST_VIOLATIONS = 100
 # Characters that make a program look other than it is, or that no parser takes: NUL, byte order
 # marks, bidirectional embeddings, overrides and isolates, lone surrogates, a CR without its LF.
 _FORBIDDEN_CHARACTER = re.compile("[\0\ufeff\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
-# Private attributes are a class's own when read from these; namedtuple documents its own as public.
-_OWNERS = frozenset({"self", "cls"})
+# What a class calls its own objects, whose private attributes are its own business. It proves
+# nothing, so that the policy names each private attribute that leads out of the allowed modules.
+_OWNERS = frozenset({"self", "cls", "other"})
+# Attributes that are private by name and public by the documentation of namedtuple.
 _NAMEDTUPLE_ATTRS = frozenset({"_asdict", "_field_defaults", "_fields", "_make", "_replace"})
 # `case int(x)` binds the value itself (PEP 634); other classes read attributes that they name.
 _SELF_MATCHING = frozenset(
@@ -49,6 +52,9 @@ _SELF_MATCHING = frozenset(
 # What `wraps` calls, and what positional patterns are trusted for: a program that put its own there
 # would be handed `update_wrapper`, or could make a pattern read any attribute.
 _RELIED_ON = frozenset({"namedtuple", "partial"})
+# From 3.14 on, classes that plain syntax leads to make text into annotationlib.ForwardRef, whose
+# method `evaluate` runs it. It takes no plain argument; many an honest `evaluate` does.
+_HAS_FORWARD_REFS = sys.version_info >= (3, 14)
 # Judged by how they are called, which a class pattern would hide.
 _JUDGED_BY_CALL = frozenset({"evaluate", "format", "wraps"})
 
@@ -94,6 +100,8 @@ class _Walk:
     names: list[ast.Name | ast.arg] = field(default_factory=list)
     formats: list[ast.Attribute] = field(default_factory=list)
     limited: list[ast.Attribute] = field(default_factory=list)
+    private: list[ast.Attribute] = field(default_factory=list)
+    classes: set[str] = field(default_factory=set)
     patterns: list[ast.MatchClass] = field(default_factory=list)
 
     def refuse(self, node: ast.AST, rule: str, value: str, message: str) -> None:
@@ -225,6 +233,8 @@ def _judge_dunder(walk: _Walk, node: ast.AST, name: str) -> None:
     if name in walk.rules.dunders and (node in walk.judged or _is_of_super(node)):
         return
     message = f"`{name}` may not be used here: names with two underscores are closed"
+    if name == "__name__" and isinstance(node, ast.Name):
+        message += "; a program here is always the main one, so leave the `if` out"
     walk.refuse(node, "dunder", name, message)
 
 
@@ -237,24 +247,29 @@ def _is_of_super(node: ast.AST) -> bool:
 
 def _judge_class(walk: _Walk, node: ast.ClassDef) -> None:
     _judge_bound(walk, node)
+    walk.classes.add(node.name)
     for method in node.body:
         if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
             walk.judged.add(method)
-            _judge_attr(walk, method, normalised(method.name), is_own=True)
+            _judge_attr(walk, method, normalised(method.name))
 
 
-def _judge_attr(walk: _Walk, node: ast.AST, attr: str, is_own: bool = False) -> None:
-    """Judge an attribute's name; `is_own`: of a class that the program defines, as far as seen."""
+def _judge_attr(walk: _Walk, node: ast.AST, attr: str) -> None:
     if attr in walk.rules.attrs:
         walk.refuse(node, "dangerous-attribute", attr, f"`.{attr}` may not be used here")
-    elif attr.startswith("_") and not is_own and "__" not in attr and attr not in _NAMEDTUPLE_ATTRS:
+
+
+def _refuse_private(walk: _Walk, node: ast.AST, attr: str) -> None:
+    if "__" not in attr and attr not in _NAMEDTUPLE_ATTRS and attr not in walk.rules.attrs:
         message = f"`.{attr}` may not be used here: it is private, by its first underscore"
         walk.refuse(node, "private-attribute", attr, message)
 
 
 def _judge_attribute(walk: _Walk, node: ast.Attribute) -> None:
     attr, base = normalised(node.attr), node.value
-    _judge_attr(walk, node, attr, isinstance(base, ast.Name) and base.id in _OWNERS)
+    _judge_attr(walk, node, attr)
+    if attr.startswith("_") and not (isinstance(base, ast.Name) and base.id in _OWNERS):
+        walk.private.append(node)
     if attr in _RELIED_ON and not isinstance(node.ctx, ast.Load):
         message = f"`.{attr}` may not be replaced"
         walk.refuse(node, "dangerous-attribute", attr, message)
@@ -262,8 +277,7 @@ def _judge_attribute(walk: _Walk, node: ast.Attribute) -> None:
         walk.formats.append(node)
     elif attr == "wraps":
         _judge_wraps(walk, node)
-    elif attr == "evaluate" and node not in walk.judged:
-        # annotationlib.ForwardRef.evaluate, which evaluates text, takes no plain argument.
+    elif attr == "evaluate" and node not in walk.judged and _HAS_FORWARD_REFS:
         message = "`.evaluate` may only be called, and with an argument"
         walk.refuse(node, "dangerous-attribute", attr, message)
     if attr in walk.rules.limited:
@@ -301,6 +315,8 @@ def _refuse_name(walk: _Walk, node: ast.AST, name: str) -> None:
 def _judge_class_pattern(walk: _Walk, node: ast.MatchClass) -> None:
     for attr in _identifiers(node, "kwd_attrs"):
         _judge_attr(walk, node, attr)
+        if attr.startswith("_"):
+            _refuse_private(walk, node, attr)
         if attr in _JUDGED_BY_CALL:
             message = f"`{attr}` may not be used in a pattern"
             walk.refuse(node, "dangerous-attribute", attr, message)
@@ -398,6 +414,10 @@ def _judge_joined_string(walk: _Walk, node: ast.JoinedStr) -> None:
 
 def _judge_bindings(walk: _Walk, tree: ast.AST) -> None:
     """Judge what depends on what else the program binds its names to."""
+    for attribute in walk.private:
+        base = attribute.value
+        if not (isinstance(base, ast.Name) and base.id in walk.classes):
+            _refuse_private(walk, attribute, normalised(attribute.attr))
     if walk.names:
         names = {node: node.arg if isinstance(node, ast.arg) else node.id for node in walk.names}
         own = own_occurrences(tree, set(names.values()))

@@ -101,10 +101,7 @@ REFUSED = [
     ("dangerous-attribute", "import statistics as s\ns.^itemgetter", "itemgetter"),
     ("dangerous-attribute", "import functools\nfunctools.^partial = f", "partial"),
     ("dangerous-attribute", "for x.^namedtuple in y: pass", "namedtuple"),
-    ("dangerous-attribute", "x.^evaluate()", "evaluate"),
-    ("dangerous-attribute", "x.^evaluate(*y)", "evaluate"),
-    ("dangerous-attribute", "x.^evaluate(globals=y)", "evaluate"),
-    ("dangerous-attribute", "y = x.^evaluate", "evaluate"),
+    ("private-attribute", "A._x, A().^_x\nclass A: _x = 1", "_x"),
     ("private-attribute", "random.^_inst", "_inst"),
     ("private-attribute", "f(x).^_y", "_y"),
     ("dunder", "x.^__", "__"),
@@ -199,6 +196,7 @@ PASSED = [
     "class A:\n    def _x(self): return self._x\n    @classmethod\n    def y(cls): return cls._x",
     "import collections\nP = collections.namedtuple('P', 'x')\nP(1)._replace(x=3)._asdict()",
     "class Door:\n    def open(self): return 1\nDoor().open()",
+    "class A:\n    _n = 0\n    def add(self, other): A._n += other._n\nA._n",
     "dict(open=1, close=2, input=3)",
     "class P:\n    def evaluate(self, x): return x\nP().evaluate(2)",
     "obj = 1\nenum = sys = modules = obj",
@@ -238,6 +236,7 @@ OWN = [
     "eval = 3\neval + 1",
     "eval, (b, *open) = 1, (2, 3)\nprint(eval, open)",
     "if x:\n    eval = 1\n    print(eval)",
+    "eval: int = 1\nprint(eval)",
     "eval = 1\ndef f(): return eval\nclass A: x = eval\n[eval for _ in x]",
     "for eval in [1]:\n    print(eval)",
     "for a, (eval, b) in x:\n    eval += 1",
@@ -348,6 +347,16 @@ def test_an_unknown_field_is_refused_where_it_is_used(
     monkeypatch.setitem(KINDS, ast.ImportFrom, (children, identifiers, ("level",)))
     assert check("from math import pi", policy) == []
     assert "unknown-syntax" in rules("from .math import pi", policy)
+
+
+@pytest.mark.parametrize(
+    "use", ["x.evaluate()", "x.evaluate(*y)", "x.evaluate(globals=y)", "x.evaluate"]
+)
+def test_what_evaluates_annotations_is_refused_where_there_is_such(
+    policy: Policy, use: str
+) -> None:
+    expected = ["dangerous-attribute"] if sys.version_info >= (3, 14) else []
+    assert rules(use, policy) == expected
 
 
 def test_methods_that_the_policy_allows_may_be_defined(policy: Policy) -> None:
