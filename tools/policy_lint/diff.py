@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sandbox.checker import check
 from sandbox.document import At, Place, parse_document
-from sandbox.policy import Policy, PolicyError, parse_policy
+from sandbox.policy import Policy, PolicyError, parse_policy, schema
 from sandbox.syscalls import expand
 from tools.policy_lint.denials import NEEDS
 from tools.policy_lint.examples import EXAMPLES
@@ -44,21 +44,14 @@ RULES = {rule.id: rule for rule in (WEAKER, STRONGER, OTHER)}
 
 # Limits that bound no program: how the sandbox goes about it.
 _NEUTRAL: frozenset[At] = frozenset({("limits", "prepared_guests"), ("limits", "queue_seconds")})
+# Lists: whether one entry more is weaker, and what the weaker side allows.
 _LISTS = {
-    # field: whether more entries are weaker
-    "allowed_imports": True,
-    "dangerous_names": False,
-    "dangerous_attrs": False,
-    "allowed_dunders": True,
-    "required_layers": False,
-    "readable_paths": True,
-}
-_REASONS = {
-    "dangerous_names": "a program may use the name",
-    "dangerous_attrs": "a program may read the attribute",
-    "allowed_dunders": "a class may define the method",
-    "required_layers": "the bot serves without the layer",
-    "readable_paths": "Landlock lets programs read it",
+    "allowed_imports": (True, "programs may import it"),
+    "dangerous_names": (False, "programs may use the name"),
+    "dangerous_attrs": (False, "programs may read the attribute"),
+    "allowed_dunders": (True, "classes may define the method"),
+    "required_layers": (False, "the bot serves without the layer"),
+    "readable_paths": (True, "Landlock lets programs read it"),
 }
 
 
@@ -107,23 +100,19 @@ def _change(
 
 
 def _lists(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    for field, more_is_weaker in _LISTS.items():
+    for field, (more_is_weaker, allows) in _LISTS.items():
         old_entries, new_entries = set(getattr(before, field)), set(getattr(after, field))
         for entry in sorted(old_entries ^ new_entries):
             gained = entry in new_entries
+            # "uid or landlock" says nothing more where one of the two is required by itself.
+            if set(entry.split(" or ")) & (old_entries if gained else new_entries):
+                continue
             weaker = gained == more_is_weaker
-            reason = _reason(field, entry, weaker)
-            message = f"{field} {'gains' if gained else 'loses'} {entry}: {reason}"
+            why = allows if weaker else f"no more: {allows}"
+            if field == "allowed_imports" and (what := gives(entry)):
+                why += f", which gives them {what}"
+            message = f"{field} {'gains' if gained else 'loses'} {entry}: {why}"
             yield _change(new, weaker, new.place_of(field, entry), message, entry)
-
-
-def _reason(field: str, entry: str, weaker: bool) -> str:
-    if field == "allowed_imports":
-        what = gives(entry)
-        reason = "a program may import it" + (f", which gives it {what}" if what else "")
-    else:
-        reason = _REASONS[field]
-    return reason if weaker else "no longer: " + reason
 
 
 def _preloaded(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
@@ -168,7 +157,8 @@ def _numbers(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
             at = (group, name)
             weaker = None if group == "identity" or at in _NEUTRAL else value > old
             word = "grows" if value > old else "shrinks"
-            message = f"{group}.{name} {word} from {old} to {value}"
+            about = schema()["properties"][group]["properties"][name]["description"].rstrip(".")
+            message = f"{group}.{name} {word} from {old} to {value}: {about}"
             yield _change(new, weaker, new.document.place(at), message, str(value))
 
 

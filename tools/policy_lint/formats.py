@@ -25,6 +25,13 @@ def text(findings: list[Finding], *, colour: bool = False) -> str:
     return "\n".join([*parts, total(findings)]) + "\n"
 
 
+def one_line_each(findings: Iterable[Finding]) -> str:
+    """Changes, one a line: what became of the policy there, and why."""
+    findings = list(findings)
+    lines = [f"{found.rule.id:9}{found.path}:{found.line}: {found.message}" for found in findings]
+    return "\n".join(lines or ["no difference in meaning"]) + "\n"
+
+
 def total(findings: Iterable[Finding]) -> str:
     """How many findings of each severity there are, in one line."""
     counts = Counter("accepted" if found.accepted else found.rule.severity for found in findings)

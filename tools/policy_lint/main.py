@@ -2,14 +2,16 @@
 
 import argparse
 import fnmatch
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from sandbox.policy import did_you_mean
 from tools.policy_lint import diff, formats, lint, probe
 from tools.policy_lint import program as programs
 from tools.policy_lint.finding import Finding, Rule, in_order
-from tools.policy_lint.subject import read
+from tools.policy_lint.subject import Subject, read
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RULES: dict[str, Rule] = lint.RULES | diff.RULES | probe.RULES
@@ -48,10 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"policy-lint: {error}", file=sys.stderr)
         return FAILED
     findings = in_order(one for one in findings if one.rule.id in wanted)
-    if options.format == "text":
-        print(formats.text(findings, colour=sys.stdout.isatty()), end="")
-    else:
-        print(formats.FORMATS[options.format](findings), end="")
+    print(_shown(findings, options), end="")
     return _status(findings, options.strict, options.allow_weaker)
 
 
@@ -107,8 +106,6 @@ def _matching(lists: Iterable[str]) -> set[str]:
 
 def _rule(name: str) -> Rule:
     if name not in RULES:
-        from sandbox.policy import did_you_mean
-
         raise _Unusable(f"no rule {name}; {did_you_mean(name, RULES, 'see --list-rules')}")
     return RULES[name]
 
@@ -120,8 +117,16 @@ def _explanation(rule: Rule) -> str:
     )
 
 
+def _shown(findings: list[Finding], options: argparse.Namespace) -> str:
+    if options.format == "text" and options.diff:
+        return formats.one_line_each(findings)
+    if options.format == "text":
+        return formats.text(findings, colour=sys.stdout.isatty())
+    return formats.FORMATS[options.format](findings)
+
+
 def _findings(path: Path, options: argparse.Namespace, wanted: set[str]) -> list[Finding]:
-    subject = read(path)
+    subject = _read(path)
     if options.diff:
         return list(diff.compare(diff.read_old(options.diff, path), subject))
     found = lint.lint(subject, wanted)
@@ -130,12 +135,19 @@ def _findings(path: Path, options: argparse.Namespace, wanted: set[str]) -> list
     return found
 
 
+def _read(path: Path) -> Subject:
+    """A policy file that is there; what is wrong in it is for the rules."""
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise _Unusable(f"{path}: no such file, or it cannot be read")
+    return read(path)
+
+
 def _program(name: str, files: list[Path], form: str) -> int:
     if form not in {"text", "json"}:
         raise _Unusable("--program prints text or json")
     if len(files) != 1:
         raise _Unusable("--program takes one policy")
-    subject = read(files[0])
+    subject = _read(files[0])
     if subject.policy is None:
         raise _Unusable("\n".join(map(str, subject.document.problems)))
     try:
