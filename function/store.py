@@ -12,17 +12,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+if TYPE_CHECKING:
+    from function.server_store import Server
 
 log = logging.getLogger(__name__)
 
 MEMORY_BYTES = 32 << 20
 FILE_PAGES = 16384  # of 4096 bytes
-SERVER_SECONDS = 0.5  # for each step of talking to the server
 RETRY_SECONDS = 2.0  # from a loss to the next try
 
 T = TypeVar("T")
@@ -204,63 +202,10 @@ class File:
         return connection
 
 
-class Server:
-    """A store on a Valkey or Redis server. Its methods raise StoreLost.
-
-    How much it keeps is bounded by the times to live, and by the server's own `maxmemory`.
-    """
-
-    kind = "server"
-
-    def __init__(self, address: str) -> None:
-        self._client = redis.Redis.from_url(
-            address.replace("valkey", "redis", 1) if address.startswith("valkey") else address,
-            decode_responses=True,
-            socket_timeout=SERVER_SECONDS,
-            socket_connect_timeout=SERVER_SECONDS,
-            retry=Retry(NoBackoff(), 1),  # at once: a pooled connection may have been closed
-        )
-
-    def get(self, key: str) -> str | None:
-        """See Store."""
-        return cast("str | None", self._do(lambda: self._client.get(_PREFIX + key)))
-
-    def set(self, key: str, value: str, seconds: float) -> None:
-        """See Store."""
-        if value:
-            self._do(lambda: self._client.set(_PREFIX + key, value, px=_milliseconds(seconds)))
-        else:
-            self._do(lambda: self._client.delete(_PREFIX + key))
-
-    def count(self, key: str, seconds: float) -> int:
-        """See Store."""
-        transaction = self._client.pipeline(transaction=True)
-        transaction.set(_PREFIX + key, 0, px=_milliseconds(seconds), nx=True)
-        transaction.incr(_PREFIX + key)
-        return int(self._do(transaction.execute)[1])
-
-    def close(self) -> None:
-        """See Store."""
-        self._client.close()
-
-    def _do(self, command: Callable[[], Any]) -> Any:
-        try:
-            return command()
-        except (redis.RedisError, OSError) as error:
-            raise StoreLost(f"{type(error).__name__}: {error}") from None
-
-
-_PREFIX = "calcubot:"
-
-
-def _milliseconds(seconds: float) -> int:
-    return max(1, int(seconds * 1000))
-
-
 class Lasting:
     """A file or a server with memory to fall back on: what a caller uses."""
 
-    def __init__(self, primary: File | Server, retry_seconds: float = RETRY_SECONDS) -> None:
+    def __init__(self, primary: "File | Server", retry_seconds: float = RETRY_SECONDS) -> None:
         self._primary = primary
         self._memory = Memory()  # has a copy of all that is set here
         self._retry_seconds = retry_seconds
@@ -352,4 +297,6 @@ def open_store(address: str) -> Store:
         return Lasting(File(Path(address)))
     if scheme not in ("redis", "rediss", "valkey", "valkeys", "unix"):
         raise ValueError(f"{scheme}://... is no store: write redis://HOST:PORT or a file's path")
+    from function.server_store import Server  # its client is large, and few need it
+
     return Lasting(Server(address))

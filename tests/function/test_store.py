@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from function import store as store_module
-from function.store import File, Lasting, Memory, Server, Store, StoreLost, open_store
+from function.server_store import SERVER_SECONDS, Server
+from function.store import File, Lasting, Memory, Store, StoreLost, open_store
 from tests.valkey import ValkeyServer, running_valkey
 from tools.serve import free_port
 
@@ -230,7 +230,7 @@ def test_a_server_that_does_not_answer_delays_once(server: ValkeyServer) -> None
     started = time.monotonic()
     for _ in range(100):
         assert store.get("a") == "1"
-    assert time.monotonic() - started < 3 * store_module.SERVER_SECONDS
+    assert time.monotonic() - started < 3 * SERVER_SECONDS
     server.send(signal.SIGCONT)
     store.close()
 
