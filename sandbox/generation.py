@@ -27,7 +27,8 @@ from sandbox.zygote import ANSWERED, ENDING, GUEST, NOTICE, TAKEN
 
 _FOLDER = Path(__file__).resolve().parent
 _START_SECONDS = 30.0
-_GRACE_SECONDS = 2.0  # what a zygote may be late with before it counts as stuck
+_GUEST_SECONDS = 1.0  # a thousand times what a guest needs to be prepared; a stuck zygote is ended
+_GRACE_SECONDS = 10.0  # what a zygote may be late with, on a busy machine, until it counts as stuck
 _REPORT_BYTES = 16384
 
 _CURES = {
@@ -229,11 +230,11 @@ class Generation:
                 guest.give(request)
                 return guest
             except BrokenPipeError:  # it died while it waited; take the next
-                self._notify(TAKEN, guest)
                 guest.close()
+                self._notify(TAKEN, guest)
 
     def _take(self) -> _Guest:
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + _GUEST_SECONDS
         while True:
             try:
                 message, descriptors, _, _ = socket.recv_fds(
