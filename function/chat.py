@@ -3,17 +3,19 @@
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as TooLate
 
 from function import guide, telegram
 from function.calculator import Answer, calculate
 from function.hints import normalise, parses
 from function.replies import Reply, article, articles, reply, say
+from function.senders import Senders, TooMany
 from function.store import Store
 from function.telegram import Bot, InlineQuery, Json, Request
 from sandbox.sandbox import Sandbox
 
+INLINE_THREADS = 32
 INLINE_SECONDS = 1.5  # of the two in which a query must be answered
+INLINE_PATIENCE = 1.0  # of these, for programs of the same sender to end
 CACHE_SECONDS = 300  # Telegram's default
 MODE_SECONDS = 400 * 86400
 RETRY_SECONDS = {"busy": 2, "unavailable": 15}
@@ -47,7 +49,7 @@ class Chat:
         sandbox: Sandbox,
         store: Store,
         bot: Bot,
-        token: str = "",
+        token: str = "",  # nosec B107: none
         fetch: Callable[[str, int], str] | None = None,
     ) -> None:
         self.bot = bot
@@ -55,9 +57,9 @@ class Chat:
         self._store = store
         self._token = token
         self._fetch = fetch
-        # Queries that take too long finish in the background, as many as guests can run.
-        workers = sandbox.policy.limits.concurrent_guests
-        self._inline = ThreadPoolExecutor(workers, thread_name_prefix="inline")
+        self._senders = Senders(store)
+        # Queries that take too long finish in the background.
+        self._inline = ThreadPoolExecutor(INLINE_THREADS, thread_name_prefix="inline")
 
     def close(self) -> None:
         """Wait for the queries in the background."""
@@ -71,18 +73,11 @@ class Chat:
             case "document":
                 return self._run_file(request)
             case "mode":
-                message = self._mode(request)
+                return Reply(self._mode(request))
             case "start" | "help":
-                message = guide.help_message(self._sandbox.policy, self.bot.username)
-            case "privacy":
-                message = guide.PRIVACY
-            case "usage":
-                message = guide.USAGE
-            case "unknown_command":
-                message = guide.UNKNOWN_COMMAND
-            case "no_text":
-                message = guide.NO_TEXT
-        return Reply(message)
+                return Reply(guide.help_message(self._sandbox.policy, self.bot.username))
+            case other:
+                return Reply(guide.MESSAGES[other])
 
     def results(self, query: InlineQuery) -> Json:
         """The call that answers an inline query, within two seconds. Raises Busy.
@@ -93,13 +88,13 @@ class Chat:
             return telegram.answer_inline_query(query.id, [], CACHE_SECONDS)
         if not parses(query.text) and normalise(query.text) is None:
             return telegram.answer_inline_query(query.id, [], 0)
-        running = self._inline.submit(self._calculate, query.text, helpers=True)
+        running = self._inline.submit(self._calculate, query.text, query.sender, inline=True)
         try:
             answer = running.result(INLINE_SECONDS)
-        except TooLate:
+        except (TimeoutError, TooMany) as error:
             running.cancel()
-            message = say("This takes too long here. Send it to me in a private chat.")
-            return telegram.answer_inline_query(query.id, [article(message)], 0)
+            sentence = str(error) or "This takes too long here. Send it to me in a private chat."
+            return telegram.answer_inline_query(query.id, [article(say(sentence))], 0)
         found = articles(answer, self._sandbox.policy)
         constant = answer.outcome.kind == "ok" and CONSTANT_NAMES.issuperset(
             _NAME.findall(query.text)
@@ -108,7 +103,11 @@ class Chat:
 
     def _run(self, request: Request, program: str) -> Reply:
         compact = self._store.get(_mode_key(request)) is not None
-        return reply(self._calculate(program), self._sandbox.policy, compact=compact)
+        try:
+            answer = self._calculate(program, request.sender)
+        except TooMany as error:
+            return Reply(say(str(error)))
+        return reply(answer, self._sandbox.policy, compact=compact)
 
     def _run_file(self, request: Request) -> Reply:
         if self._fetch is None:
@@ -119,11 +118,15 @@ class Chat:
             return Reply(guide.NOT_A_PROGRAM)
         return self._run(request, program)
 
-    def _calculate(self, program: str, helpers: bool = False) -> Answer:
-        answer = calculate(program, self._sandbox, token=self._token, helpers=helpers)
+    def _calculate(self, program: str, sender: int, *, inline: bool = False) -> Answer:
+        """Run a program in its sender's turn. Raises Busy and TooMany."""
+        policy = self._sandbox.policy
+        patience = INLINE_PATIENCE if inline else policy.limits.queue_seconds
+        with self._senders.turn(sender, policy.limits, patience):
+            answer = calculate(program, self._sandbox, token=self._token, helpers=inline)
         retry_after = RETRY_SECONDS.get(answer.outcome.kind)
         if retry_after is not None:
-            raise Busy(reply(answer, self._sandbox.policy), retry_after)
+            raise Busy(reply(answer, policy), retry_after)
         return answer
 
     def _mode(self, request: Request) -> telegram.Message:

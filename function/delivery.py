@@ -108,16 +108,15 @@ class Delivery:
         place = request.place
         key = f"answer:{place.chat_id}:{place.message_id}"
         earlier = self._store.get(key) if request.edited else None
-        if earlier is None or not self._edit(place.chat_id, int(earlier), reply):
-            if reply.document:
-                return self._send_document(request, reply)
+        is_edited = earlier is not None and self._edit(place.chat_id, int(earlier), reply)
+        if reply.document:
+            call = telegram.send_document(place, reply.caption, as_reply=request.edited)
+            self._api.deliver(call, {"document": ("output.txt", reply.document.encode())})
+        elif not is_edited:
             call = telegram.send_message(place, reply.message, as_reply=request.edited)
             sent = self._api.deliver(call)
             if sent is not None:
                 self._store.set(key, str(sent["message_id"]), EDIT_SECONDS)
-        elif reply.document:
-            self._send_document(request, reply)
-        return None
 
     def _edit(self, chat_id: int, message_id: int, reply: Reply) -> bool:
         try:
@@ -126,7 +125,3 @@ class Delivery:
             log.info("sent anew: %s", error)
             return False
         return True
-
-    def _send_document(self, request: Request, reply: Reply) -> None:
-        call = telegram.send_document(request.place, reply.caption, as_reply=request.edited)
-        self._api.deliver(call, {"document": ("output.txt", reply.document.encode())})

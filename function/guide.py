@@ -1,12 +1,9 @@
 """What the bot says of itself: greeting, help, privacy, and how to send a program."""
 
 from function.replies import Part, compose, say, size
-from function.telegram import Message
+from function.telegram import Message, Wish
 from sandbox.policy import Policy
 
-USAGE = say("Send a program after the command, for example: `/cl 2+2`")
-UNKNOWN_COMMAND = say("I know no such command. Send me Python, for example `2+2`, or /help.")
-NO_TEXT = say("I can read text only. Send me Python, for example `2+2`, or /help.")
 SEND_AS_TEXT = say("I cannot fetch files here. Please send the program as a text message instead.")
 NOT_A_PROGRAM = say("This file is too long or no text. Please send the program as a message.")
 MODE_IS_PRIVATE = say("Compact or full answers are your own choice: send /mode to me in private.")
@@ -16,12 +13,20 @@ EXAMPLES = (
     "math.sqrt(2) * 10**3",
     "total = 0\nfor year in range(1, 11):\n    total = (total + 1200) * 1.03\nround(total, 2)",
 )
-PRIVACY = say(
+PRIVACY = (
     "Your programs run in a sandbox that ends with them. They and their output are not logged.\n"
     "Kept are: your choice of /mode; for a day, a fingerprint of each message that I answered,"
     " to tell whether an edit changed it; for an hour, my answers, to repeat one that was lost"
     " on its way. Nothing is given to others."
 )
+
+MESSAGES: dict[Wish, Message] = {
+    "privacy": say(PRIVACY),
+    "usage": say("Send a program after the command, for example: `/cl 2+2`"),
+    "unknown_command": say("I know no such command. Send me Python, for example `2+2`, or /help."),
+    "no_text": say("I can read text only. Send me Python, for example `2+2`, or /help."),
+}
+"""The answers that are always the same, by what was wished."""
 
 
 def help_message(policy: Policy, username: str | None) -> Message:

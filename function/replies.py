@@ -13,7 +13,7 @@ from typing import Literal
 
 from function.calculator import Answer
 from function.telegram import Article, Entity, Json, Message
-from function.visible import cut, units
+from function.visible import beginning, cut, units
 from sandbox.policy import Policy
 
 MESSAGE_UNITS = 4096
@@ -71,16 +71,11 @@ def articles(answer: Answer, policy: Policy) -> list[Article]:
 
 def article(message: Message) -> Article:
     """A message as an inline result, with an id that differs where the text does."""
-    title = " ".join(message.text.split())
-    shown = _beginning(title, TITLE_UNITS)
-    more = _beginning(title, DESCRIPTION_UNITS) if shown != title else ""
+    line = " ".join(message.text.split())
+    title = line if units(line) <= TITLE_UNITS else beginning(line, TITLE_UNITS - 1) + "…"
+    more = beginning(line, DESCRIPTION_UNITS) if title != line else ""
     digest = hashlib.sha256(message.text.encode()).hexdigest()[:32]
-    return Article(digest, shown, more, message)
-
-
-def _beginning(text: str, room: int) -> str:
-    """The beginning of a line that must fit into a list."""
-    return text if units(text) <= room else text[: room // 2 - 1] + "…"
+    return Article(digest, title, more, message)
 
 
 def gateway(call: Json | None) -> Json:

@@ -78,7 +78,7 @@ def cut(text: str, room: int) -> str:
     gap = "\n" if "\n" in text else " "
     marker = f"{gap}… {{:,}} {what} left out …{gap}"
     left = room - len(marker.format(len(text)))
-    head, tail = _first(text, left - left // 3), _last(text, left // 3)
+    head, tail = beginning(text, left - left // 3), _last(text, left // 3)
     # Whole lines, where that costs little.
     if (end := head.rfind("\n", len(head) * 3 // 4)) >= 0:
         head = head[:end]
@@ -87,7 +87,8 @@ def cut(text: str, room: int) -> str:
     return head + marker.format(len(text) - len(head) - len(tail)) + tail
 
 
-def _first(text: str, room: int) -> str:
+def beginning(text: str, room: int) -> str:
+    """As much of the beginning of a visible text as `room` units hold."""
     return text.encode("utf-16-le")[: room * 2].decode("utf-16-le", "ignore")
 
 

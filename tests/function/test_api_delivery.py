@@ -1,10 +1,8 @@
 """The service with DELIVERY=api: gunicorn, real calls, and a strict Bot API server with moods."""
 
 import json
-import random
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -128,24 +126,3 @@ def test_a_closed_chat_is_left_and_a_moved_one_followed(
     wait_for(lambda: telegram.sent)
     assert [(sent["chat_id"], sent["text"]) for sent in telegram.sent] == [(-1007, "5 = 2+3")]
     assert "Traceback" not in service.logs()
-
-
-def test_a_week_in_a_minute(service: Service, telegram: BotApiServer) -> None:
-    """Repeats, disorder and cut connections: each update is answered once, and none is lost."""
-    dice = random.Random(7)
-    updates = [(number, number % 40 + 1) for number in range(1, 401)]
-    dice.shuffle(updates)
-    updates += dice.sample(updates, 100)
-    telegram.be("sendMessage", *dice.choices([0, 0, 0, 0.05, (502, "Bad Gateway"), "drop"], k=300))
-
-    def deliver(update: tuple[int, int]) -> None:
-        number, chat = update
-        while send(service, number, f"{number}*1", chat={"id": chat, "type": "private"}) != 200:
-            time.sleep(0.1)
-
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(deliver, updates))
-    wait_for(lambda: len(telegram.sent) >= 400, 60)
-    time.sleep(0.5)
-    answers = sorted(int(sent["text"].split()[0]) for sent in telegram.sent)
-    assert answers == list(range(1, 401))

@@ -1,6 +1,7 @@
 """The service as it is started: gunicorn, the real sandbox, real HTTP."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Service
+from tests.conftest import ROOT, Service
 from tests.function.test_update_corpus import ROWS, SECRET, SETTINGS, bodies, check_call, each
 
 
@@ -27,7 +28,10 @@ def configured(folder: Path) -> dict[str, str]:
 def test_the_corpus_is_answered_over_http(
     start_service: Callable[..., Service], tmp_path: Path
 ) -> None:
-    service = start_service(**configured(tmp_path))
+    policy = (ROOT / "policy.yaml").read_text("utf-8")
+    patient = tmp_path / "policy.yaml"  # for all updates are of one person
+    patient.write_text(re.sub("sender_concurrent: .*", "sender_concurrent: 4", policy))
+    service = start_service(**configured(tmp_path), POLICY_PATH=str(patient))
 
     def check(row: dict[str, Any]) -> None:
         headers = {"X-Telegram-Bot-Api-Secret-Token": SECRET, **row.get("headers", {})}

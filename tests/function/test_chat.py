@@ -2,6 +2,8 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,3 +132,23 @@ def test_a_slow_query_is_answered_within_two_seconds(chat: Chat, scripted: Scrip
     assert time.monotonic() - start < 2
     assert "private" in call["results"][0]["title"]
     assert call["cache_time"] == 0
+
+
+def test_a_sender_who_runs_too_much_is_told_so(chat: Chat, scripted: ScriptedSandbox) -> None:
+    limits = replace(scripted.policy.limits, sender_concurrent=1, queue_seconds=0)
+    scripted.policy = replace(scripted.policy, limits=limits)
+    started, release = threading.Event(), threading.Event()
+
+    def wait(source: str) -> Outcome:
+        started.set()
+        release.wait(10)
+        return Outcome("ok", "late")
+
+    scripted.script = wait
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(said, chat, "run", "f()")
+        started.wait(10)
+        assert "still running" in said(chat, "run", "2+2")
+        assert "still running" in results(chat, "2+2")["results"][0]["title"]
+        release.set()
+        assert "late" in first.result()
