@@ -115,7 +115,7 @@ def test_namespaces_alone_hide_files_processes_and_the_network(alone):
 def test_rlimits_alone_bound_memory_files_and_descriptors(alone, tmp_path):
     with_it, without = alone(
         "rlimits",
-        "bytearray(1 << 30)",
+        "bytes(1 << 30)",
         "[os.dup(1) for _ in range(100)]",
         "os.write(os.open(FOLDER, os.O_TMPFILE | os.O_RDWR), b'x')",
         FOLDER=str(tmp_path),
@@ -125,7 +125,9 @@ def test_rlimits_alone_bound_memory_files_and_descriptors(alone, tmp_path):
 
 
 def test_rlimits_alone_bound_cpu_time(policy):
-    policy = dataclasses.replace(policy, rlimits=dataclasses.replace(policy.rlimits, cpu_seconds=1))
+    rlimits = dataclasses.replace(policy.rlimits, cpu_seconds=1)
+    limits = dataclasses.replace(policy.limits, wall_seconds=60)  # for busy machines
+    policy = dataclasses.replace(policy, rlimits=rlimits, limits=limits)
     source = "import time\nwhile time.process_time() < 1.2: pass\n'done'"
     without = WITHOUT.keys() - {"rlimits"}
     with guests(policy, *without) as started:

@@ -10,7 +10,6 @@ import pytest
 
 from sandbox.checker import check
 from sandbox.sandbox import Sandbox
-from tests.sandbox.guests import guests
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "attacks.jsonl"
 PROGRAMS = [json.loads(line) for line in CORPUS.read_text().splitlines()]
@@ -25,38 +24,25 @@ def named(programs):
 
 @pytest.fixture(scope="module")
 def hasty(policy):
-    """The policy with less time for each program, for many of them use all they get."""
+    """A sandbox with less time for each program, for many of them use all that they get."""
     rlimits = dataclasses.replace(policy.rlimits, cpu_seconds=1)
     limits = dataclasses.replace(policy.limits, wall_seconds=3)
-    return dataclasses.replace(policy, rlimits=rlimits, limits=limits)
-
-
-@pytest.fixture(scope="module")
-def caged(hasty):
-    """Guests without a checker, an import guard or reduced builtins: the system's layers alone."""
-    with guests(hasty) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def whole(hasty):
-    """A sandbox as users meet it."""
-    sandbox = Sandbox(hasty)
+    sandbox = Sandbox(dataclasses.replace(policy, rlimits=rlimits, limits=limits))
     sandbox.start()
     yield sandbox
     sandbox.close()
 
 
 @pytest.mark.parametrize("program", named(ESCAPES))
-def test_no_escape_succeeds_with_the_checker_off(caged, program):
-    outcome = caged.run_source(program["source"])
+def test_no_escape_succeeds_with_the_checker_off(hasty, program):
+    outcome = hasty.run(program["source"], unchecked=True)
     assert "PWNED" not in outcome.output + outcome.error
     assert outcome.kind not in {"busy", "unavailable"}
 
 
 @pytest.mark.parametrize("program", named(ESCAPES))
-def test_no_escape_succeeds_as_a_user_sends_it(whole, program):
-    outcome = whole.run(program["source"])
+def test_no_escape_succeeds_as_a_user_sends_it(hasty, program):
+    outcome = hasty.run(program["source"])
     assert "PWNED" not in outcome.output + outcome.error
     if program in REFUSED:
         assert outcome.kind in {"rejected", "syntax_error"}
@@ -74,19 +60,20 @@ ENDS_ELSE = {
 
 
 @pytest.mark.parametrize("program", named(EATERS))
-def test_no_program_takes_more_than_its_share(caged, program):
-    outcome = caged.run_source(program["source"])
+def test_no_program_takes_more_than_its_share(hasty, program):
+    outcome = hasty.run(program["source"], unchecked=True)
     foreseen = set(program["expect"]["outcome"]) | ENDS_ELSE.get(program["id"], set())
     foreseen = foreseen.union(*(KINDS.get(kind, ()) for kind in foreseen))
     assert outcome.kind in foreseen | {"wall_limit"}
-    assert outcome.wall_seconds < 5
+    assert outcome.wall_seconds < 10
     assert outcome.cpu_seconds < 2.5
     assert outcome.max_rss_kib < 600 * 1024
     assert len(outcome.output) <= 65536
 
 
-def test_after_all_of_them_the_answer_is_right(caged, whole):
-    assert caged.run_source("2+2").output == whole.run("2+2").output == "4\n"
+def test_after_all_of_them_the_answer_is_right(hasty):
+    assert hasty.run("2+2").output == "4\n"
+    assert hasty.status()["zygote"]["restarts"] == 0
 
 
 # The same trick written another way. Each takes and gives source.
