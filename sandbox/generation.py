@@ -206,11 +206,11 @@ class Generation:
         started = time.monotonic()
         guest = self._give(request)
         try:
-            self._notify(TAKEN, guest)
+            self._notify(TAKEN, guest.number)
             report = self._wait(guest)
             output = _drain(guest.output, self.policy.limits.output_bytes)
             if report:
-                self._notify(ANSWERED, guest)
+                self._notify(ANSWERED, guest.number)
             else:
                 ending = os.read(guest.status, ENDING.size)
                 if not ending:
@@ -231,7 +231,7 @@ class Generation:
                 return guest
             except BrokenPipeError:  # it died while it waited; take the next
                 guest.close()
-                self._notify(TAKEN, guest)
+                self._notify(TAKEN, guest.number)
 
     def _take(self) -> _Guest:
         deadline = time.monotonic() + _GUEST_SECONDS
@@ -248,17 +248,19 @@ class Generation:
                 continue
             except OSError as error:
                 raise ZygoteGone(str(error)) from error
-            if len(descriptors) == 4:
-                return _Guest(GUEST.unpack(message)[0], *descriptors)
-            for descriptor in descriptors:
-                os.close(descriptor)
             if not message:
                 raise ZygoteGone("the zygote ended")
+            [number] = GUEST.unpack(message)
+            if len(descriptors) == 4:
+                return _Guest(number, *descriptors)
+            for descriptor in descriptors:  # what remains of the guest ends by itself
+                os.close(descriptor)
+            self._notify(TAKEN, number)
             raise OSError("no descriptors are left for another guest")
 
-    def _notify(self, what: int, guest: _Guest) -> None:
+    def _notify(self, what: int, number: int) -> None:
         try:
-            self._control.send(NOTICE.pack(what, guest.number))
+            self._control.send(NOTICE.pack(what, number))
         except OSError as error:
             raise ZygoteGone(str(error)) from error
 
