@@ -237,7 +237,7 @@ def _sender(message: Json, place: Place) -> int:
 
 def _written_by_bot(message: Json) -> bool:
     author = _object(message.get("from"))
-    robot = author.get("is_bot") is True and author.get("id") not in STAND_INS
+    robot = author.get("is_bot") is True and _number(author.get("id")) not in STAND_INS
     return robot or bool(message.get("via_bot"))
 
 
@@ -260,17 +260,16 @@ def _wish(message: Json, bot: Bot, place: Place) -> tuple[Wish | None, str]:
     elif not (place.private or mentioned or _code_for(message, bot)):
         return None, ""
     found = _program(message, begin, end)
-    if not found and command:
-        found = _program(_replied_to(message))
+    replied = _replied_to(message)
+    if not found and command and not _written_by_bot(replied):
+        found = _program(replied)
     return found or ("usage", "")
 
 
 def _wish_without_text(message: Json, bot: Bot, place: Place) -> tuple[Wish | None, str]:
-    if not (place.private or _replies_to_bot(message, bot)):
-        return None, ""
-    if not any(message.get(kind) for kind in MEDIA):
-        return None, ""
-    return _program(message) or ("no_text", "")
+    if place.private and any(message.get(kind) for kind in MEDIA):
+        return _program(message) or ("no_text", "")
+    return (_replies_to_bot(message, bot) and _program(message)) or (None, "")
 
 
 def _written(message: Json) -> tuple[str, list[Span]]:

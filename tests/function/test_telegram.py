@@ -140,6 +140,18 @@ def test_what_came_out_of_a_bot_is_not_answered() -> None:
     assert wish("/cl 4", GROUP, via_bot={"id": 1, "is_bot": True}) is None
 
 
+def test_in_a_group_a_sticker_for_the_bot_is_not_answered_but_a_program_is() -> None:
+    replied = {"message_id": 8, "from": THIS_BOT, "chat": GROUP, "text": "4 = 2+2"}
+    assert wish(None, GROUP, reply_to_message=replied, sticker={"x": 1}) is None
+    assert wish(None, GROUP, reply_to_message=replied, **FILE) == ("document", "F1")
+    assert wish("/cl", GROUP, reply_to_message=replied) == ("usage", "")
+
+
+@pytest.mark.parametrize("author", [{"is_bot": True, "id": [1]}, {"is_bot": 1, "id": {}}])
+def test_an_author_of_any_shape_is_read(author: object) -> None:
+    wish("/cl 2+2", GROUP, **{"from": author})
+
+
 def test_captions_count_as_text() -> None:
     marks = [{"type": "code", "offset": 3, "length": 3}]
     assert wish(None, caption="is 2+2 right", photo=[{}], caption_entities=marks) == ("run", "2+2")
@@ -217,7 +229,15 @@ json_values = st.recursive(
             st.sampled_from(
                 (
                     *("message", "text", "from", "chat", "id", "type", "entities", "offset"),
-                    *("length", "caption", "document", "file_id", "reply_to_message", "query"),
+                    *(
+                        "length",
+                        "is_bot",
+                        "caption",
+                        "document",
+                        "file_id",
+                        "reply_to_message",
+                        "query",
+                    ),
                 )
             ),
             inner,
