@@ -278,6 +278,14 @@ PROBES = (
         _ALWAYS,
     ),
     Probe(
+        "attributes",
+        "change what the process and its descriptors are",
+        # PR_SET_CHILD_SUBREAPER, F_SETOWN, FIONBIO
+        """each((call('prctl', 36, 0, 0, 0, 0), call('fcntl', 1, 8, 0),
+            call('ioctl', 1, 0x5421, 0)))""",
+        "allowed EFAULT",
+    ),
+    Probe(
         "core dump",
         "have the machine write a core dump, or be traced by an equal",
         "libc.prctl(3, 0, 0, 0, 0)",  # PR_GET_DUMPABLE: RLIMIT_CORE stops no piped dump, core(5)

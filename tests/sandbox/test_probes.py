@@ -1,3 +1,4 @@
+import dataclasses
 import platform
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import pytest
 
 from sandbox.outcome import Outcome
 from sandbox.probes import PROBES, run_probes
+from sandbox.sandbox import Sandbox, SandboxUnavailable
 from tests.conftest import ROOT
 from tests.sandbox.guests import WITHOUT, given_rlimits, guests
 
@@ -144,3 +146,19 @@ def test_a_guest_that_ends_early_fails_its_probes(policy):
     assert {name for name, result in results.items() if result.passed} == {"socket"}
     assert results["fork"].detail == "EPERM EBADF, not EPERM"
     assert results["bind"].detail == "no answer (wall_limit: too slow), not EPERM"
+
+
+@pytest.mark.parametrize(
+    ("call", "probe"),
+    [
+        ("socket", "socket"),
+        ("ptrace", "ptrace"),
+        ("openat(write)", "openat"),
+        ("prctl(unsafe)", "attributes"),
+        ("fcntl(unsafe)", "attributes"),
+    ],
+)
+def test_a_policy_that_leaves_a_call_open_is_not_served(policy, call, probe):
+    weaker = dataclasses.replace(policy, denied_syscalls=policy.denied_syscalls - {call})
+    with pytest.raises(SandboxUnavailable, match=rf"\({probe}: "):
+        Sandbox(weaker).start()
