@@ -43,6 +43,9 @@ _CURES = {
 }
 
 
+_BUSY = Outcome("busy", error="too many programs are running; try again in a moment")
+
+
 class SandboxUnavailable(Exception):
     """The sandbox cannot serve: which layer, why, and what to change."""
 
@@ -118,6 +121,8 @@ class Generation:
         self.started = time.monotonic()
         self.served = 0
         self.running = 0
+        self._waiting = 0
+        self._pace = 0.0  # seconds from one place's release to the next, while all are taken
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(policy.limits.concurrent_guests)
         self.layers = self._start(dict(config or configuration(policy)))
@@ -185,21 +190,32 @@ class Generation:
     def run(self, request: bytes, patience: float) -> Outcome:
         """Run one request in a guest of its own.
 
-        `patience` is how many seconds it may wait for a place. Raises ZygoteGone.
+        `patience` is how many seconds it may wait for a place; if those who wait already will,
+        by what programs took lately, need longer, it is busy at once. Raises ZygoteGone.
         """
-        if not self._places.acquire(timeout=patience):
-            return Outcome("busy", error="too many programs are running; try again in a moment")
         with self._lock:
-            self.running += 1
-            self.served += 1
+            is_hopeless = self._waiting * self._pace > patience
+            self._waiting += not is_hopeless
+        if is_hopeless:
+            return _BUSY
+        has_place = self._places.acquire(timeout=patience)
+        with self._lock:
+            self._waiting -= 1
+            self.running += has_place
+            self.served += has_place
+        if not has_place:
+            return _BUSY
+        started = time.monotonic()
         try:
             outcome = self._run(request)
             if outcome.error == KILLED_FROM_OUTSIDE:  # perhaps for another's sake: once more
                 outcome = self._run(request)
             return outcome
         finally:
+            seconds = time.monotonic() - started
             with self._lock:
                 self.running -= 1
+                self._pace += (seconds / self.policy.limits.concurrent_guests - self._pace) / 8
             self._places.release()
 
     def _run(self, request: bytes) -> Outcome:

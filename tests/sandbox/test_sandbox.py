@@ -228,6 +228,32 @@ def test_a_program_that_finds_no_place_in_time_is_told_so(policy: Policy) -> Non
     sandbox.close()
 
 
+def test_who_would_wait_too_long_is_told_so_at_once(policy: Policy) -> None:
+    """Each program takes two seconds of one place, so the fourth in the queue is hopeless."""
+    sandbox = Sandbox(
+        with_limits(
+            policy, queue_seconds=3, concurrent_guests=1, prepared_guests=1, sender_concurrent=1
+        )
+    )
+    sandbox.start()
+    for _ in range(3):
+        sandbox.run("while True: pass")  # what the pace is learnt from
+    with ThreadPoolExecutor(8) as pool:
+        started = time.monotonic()
+        refused = []
+        for answer in [pool.submit(sandbox.run, "while True: pass") for _ in range(8)]:
+            answer.add_done_callback(
+                lambda done: (
+                    refused.append(time.monotonic() - started)
+                    if done.result().kind == "busy"
+                    else None
+                )
+            )
+        time.sleep(1)
+        assert len(refused) >= 4
+    sandbox.close()
+
+
 def test_a_killed_zygote_costs_no_answer(own_sandbox: Sandbox) -> None:
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(own_sandbox.run, "s = 0\nfor i in range(10**6): s += i\ns")
