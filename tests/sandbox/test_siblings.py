@@ -76,7 +76,7 @@ def test_without_the_layers_it_could(policy):
 
 # Changes whatever a later program may meet.
 LITTER = """
-import builtins, ctypes, gc, json, math, os, random, sys, tempfile
+import builtins, ctypes, gc, json, math, os, random, sys
 left = []
 def leave(name, act):
     try:
