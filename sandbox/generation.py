@@ -23,7 +23,7 @@ from typing import Any
 from sandbox import seccomp
 from sandbox.outcome import KILLED_FROM_OUTSIDE, Outcome, from_ending, from_report
 from sandbox.policy import Policy
-from sandbox.zygote import ANSWERED, ENDING, GUEST, NOTICE, TAKEN
+from sandbox.zygote import ENDING, GUEST
 
 _FOLDER = Path(__file__).resolve().parent
 _START_SECONDS = 30.0
@@ -125,7 +125,13 @@ class Generation:
         self._pace = 0.0  # seconds from one place's release to the next, while all are taken
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(policy.limits.concurrent_guests)
-        self.layers = self._start(dict(config or configuration(policy)))
+        try:
+            self.layers = self._start(dict(config or configuration(policy)))
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"the zygote is not there ({error}); cure: allow this service more processes, "
+                "descriptors or memory"
+            ) from error
 
     def _start(self, config: dict[str, Any]) -> dict[str, str]:
         report = self._launch(config)
@@ -222,18 +228,15 @@ class Generation:
         started = time.monotonic()
         guest = self._give(request)
         try:
-            self._notify(TAKEN, guest.number)
+            self._notify_taken(guest.number)
             report = self._wait(guest)
             output = _drain(guest.output, self.policy.limits.output_bytes)
-            if report:
-                self._notify(ANSWERED, guest.number)
-            else:
-                ending = os.read(guest.status, ENDING.size)
-                if not ending:
-                    raise ZygoteGone("the zygote ended")
             seconds = time.monotonic() - started
             if report:
                 return from_report(report, output, seconds, self.policy)
+            ending = os.read(guest.status, ENDING.size)
+            if not ending:
+                raise ZygoteGone("the zygote ended")
             return from_ending(ending, output, seconds, self.policy)
         finally:
             guest.close()
@@ -247,7 +250,7 @@ class Generation:
                 return guest
             except BrokenPipeError:  # it died while it waited; take the next
                 guest.close()
-                self._notify(TAKEN, guest.number)
+                self._notify_taken(guest.number)
 
     def _take(self) -> _Guest:
         deadline = time.monotonic() + _GUEST_SECONDS
@@ -271,12 +274,12 @@ class Generation:
                 return _Guest(number, *descriptors)
             for descriptor in descriptors:  # what remains of the guest ends by itself
                 os.close(descriptor)
-            self._notify(TAKEN, number)
+            self._notify_taken(number)
             raise OSError("no descriptors are left for another guest")
 
-    def _notify(self, what: int, number: int) -> None:
+    def _notify_taken(self, number: int) -> None:
         try:
-            self._control.send(NOTICE.pack(what, number))
+            self._control.send(GUEST.pack(number))
         except OSError as error:
             raise ZygoteGone(str(error)) from error
 

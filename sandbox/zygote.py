@@ -6,11 +6,11 @@ Messages on it:
 - out, once: `{"layers": {...}}`, or `{"failed": layer, "reason": text}` and the process ends;
 - out, per prepared guest: its number, with four descriptors: where to write the program, where
   its output and its report can be read, and where this process will say how it ended;
-- in, per guest: TAKEN and its number, from when on it has `wall_seconds`; later ANSWERED and its
-  number, and it is killed if it has not ended;
+- in, per guest: its number when it was taken, from when on it has `wall_seconds`;
 - end of file: no more guests are wanted; those that run may finish within their time.
 
 The prepared guests wait inside the socket, so whoever receives from it has one, without a hop.
+A guest whose end nobody waits for any more is killed: it was answered, or the function has died.
 No secret is ever in this process. Standard library only.
 """
 
@@ -43,8 +43,6 @@ if __name__ == "__main__":  # started with -I, which leaves the script's folder 
 from sandbox import confine, guest, landlock
 
 GUEST = struct.Struct("=I")
-NOTICE = struct.Struct("=BI")
-TAKEN, ANSWERED = range(2)
 # How a guest ended: wait status, whether its time was up, user and system seconds, peak KiB.
 ENDING = struct.Struct("=i?ddq")
 
@@ -79,6 +77,7 @@ class _ForkServer:
         self.numbers = itertools.count()
         self.slots = deque(range(config["uid_count"]))  # one uid each, reused as late as possible
         self.children: dict[int, _Child] = {}  # by pidfd
+        self.awaited: dict[int, int] = {}  # the pidfd by status pipe, while someone can read that
         self.idle = 0
         self.poll = select.epoll()
 
@@ -134,7 +133,8 @@ class _ForkServer:
     def serve(self) -> None:
         """Prepare guests and report their ends until nobody wants more and the last is gone."""
         self.control.setblocking(False)
-        self.poll.register(self.control, select.EPOLLIN)
+        control = self.control.fileno()
+        self.poll.register(control, select.EPOLLIN)
         wanted = True
         while wanted or self.children:
             while wanted and self.idle < self.config["prepared"] and self.slots:
@@ -143,9 +143,13 @@ class _ForkServer:
             for descriptor, _ in self.poll.poll(self._patience()):
                 if descriptor in self.children:
                     self._reap(descriptor)
+                elif descriptor in self.awaited:
+                    self._abandon(descriptor)
+                elif descriptor != control:
+                    continue  # of a guest that was reaped in this very turn
                 elif not self._read_control():
                     wanted = False
-                    self.poll.unregister(self.control)
+                    self.poll.unregister(control)
                     self.control.close()
                     for child in self.children.values():
                         self._start_clock(child)
@@ -158,20 +162,18 @@ class _ForkServer:
     def _read_control(self) -> bool:
         while True:
             try:
-                message = self.control.recv(NOTICE.size)
+                message = self.control.recv(GUEST.size)
             except BlockingIOError:
                 return True
             except ConnectionResetError:
                 return False
             if not message:
                 return False
-            what, number = NOTICE.unpack(message)
-            self.idle -= what == TAKEN
-            for pidfd, child in self.children.items():
-                if child.number == number and what == TAKEN:
+            [number] = GUEST.unpack(message)
+            self.idle -= 1
+            for child in self.children.values():
+                if child.number == number:
                     self._start_clock(child)
-                elif child.number == number:
-                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def _start_clock(self, child: _Child) -> None:
         if child.deadline is None:
@@ -186,6 +188,7 @@ class _ForkServer:
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def _prepare(self) -> bool:
+        """Fork a guest and hand it out; return whether another one may be tried now."""
         number, slot = next(self.numbers), self.slots.popleft()
         program, give_program = os.pipe()
         take_output, output = os.pipe()
@@ -202,11 +205,17 @@ class _ForkServer:
             self._become_guest(slot, (program, output, report))
         for descriptor in (program, output, report):
             os.close(descriptor)
-        pidfd = os.pidfd_open(pid)
-        self.children[pidfd] = _Child(number, pid, slot, status)
-        self.poll.register(pidfd, select.EPOLLIN)
         handed = (give_program, take_output, take_report, take_status)
         try:
+            if pid < 0:  # no process is left: those that run may end, and leave theirs
+                os.close(status)
+                self.slots.append(slot)
+                return False
+            pidfd = os.pidfd_open(pid)
+            self.children[pidfd] = _Child(number, pid, slot, status)
+            self.poll.register(pidfd, select.EPOLLIN)
+            self.awaited[status] = pidfd
+            self.poll.register(status, 0)  # an error is told unasked: no reader is left, pipe(7)
             socket.send_fds(self.control, [GUEST.pack(number)], list(handed))
             self.idle += 1
             return True
@@ -231,8 +240,14 @@ class _ForkServer:
         except BaseException as error:
             guest.end(guest.NOT_CONFINED, f"{type(error).__name__}: {error}")
 
+    def _abandon(self, status: int) -> None:
+        self.poll.unregister(status)
+        signal.pidfd_send_signal(self.awaited.pop(status), signal.SIGKILL)
+
     def _reap(self, pidfd: int) -> None:
         child = self.children.pop(pidfd)
+        if self.awaited.pop(child.status, None) is not None:
+            self.poll.unregister(child.status)
         self.poll.unregister(pidfd)
         os.close(pidfd)
         _, status, usage = os.wait4(child.pid, 0)

@@ -1,5 +1,7 @@
 """What a zygote's own troubles cost: an answer is late at most, and nothing is left open."""
 
+import errno
+import json
 import os
 import resource
 import signal
@@ -10,6 +12,7 @@ import pytest
 
 from sandbox.policy import Policy
 from sandbox.sandbox import Sandbox
+from tests.sandbox.test_sandbox import eventually, guests, zygote_pid
 
 
 @pytest.fixture
@@ -18,12 +21,6 @@ def own_sandbox(policy: Policy) -> Iterator[Sandbox]:
     sandbox.start()
     yield sandbox
     sandbox.close()
-
-
-def zygote_pid(sandbox: Sandbox) -> int:
-    generation = sandbox._generation
-    assert generation is not None
-    return generation.pid
 
 
 def test_a_stopped_zygote_is_replaced_before_anybody_loses_patience(own_sandbox: Sandbox) -> None:
@@ -56,3 +53,33 @@ def test_without_descriptors_answers_wait_and_the_zygote_stays(own_sandbox: Sand
     assert all("no descriptors" in outcome.error for outcome in outcomes)
     assert own_sandbox.run("2+2").output == "4\n"
     assert own_sandbox.status()["zygote"]["restarts"] == 0
+
+
+def test_a_guest_that_nobody_waits_for_any_more_is_ended(own_sandbox: Sandbox) -> None:
+    """As when the function is killed: its ends of the guest's pipes are closed, and no word comes."""
+    generation = own_sandbox._generation
+    assert generation is not None
+    guest = generation._take()
+    generation._notify_taken(guest.number)
+    source = "import time\ntime.sleep(60)"
+    guest.give(json.dumps({"source": source, "helpers": False, "unchecked": True}).encode())
+    prepared = own_sandbox.policy.limits.prepared_guests
+    eventually(lambda: len(guests(own_sandbox)) == prepared + 1)
+    guest.close()
+    eventually(lambda: len(guests(own_sandbox)) == prepared, seconds=5)
+    assert own_sandbox.run("2+2").output == "4\n"
+
+
+def test_a_zygote_that_cannot_be_started_is_an_answer_and_heals(
+    own_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_process(*arguments: object, **options: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sandbox.generation.subprocess.Popen", no_process)
+        assert own_sandbox._generation is not None
+        own_sandbox._generation._process.kill()
+        own_sandbox._generation._process.wait()
+        assert own_sandbox.run("2+2").kind == "unavailable"
+    assert own_sandbox.run("2+2").output == "4\n"
