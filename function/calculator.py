@@ -50,7 +50,7 @@ def calculate(source: str, sandbox: Sandbox, *, token: str = "", helpers: bool =
         ),
         expression=shown(source) if _is_expression(source) else "",
         excerpt=shown(_excerpt(source, outcome)) if outcome.kind == "syntax_error" else "",
-        hint=shown(hint(typed, outcome) or ""),
+        hint=shown(hint(typed, outcome, source) or ""),
     )
 
 

@@ -23,15 +23,11 @@ __all__ = ["HINTS", "Case", "Hint", "hint", "normalise", "parses"]
 
 @dataclass(frozen=True)
 class Case:
-    """What was typed, and what became of it."""
+    """What was typed, the text as it ran, and what became of it."""
 
     source: str
+    program: str
     outcome: Outcome
-
-    @cached_property
-    def program(self) -> str:
-        """The text as it ran."""
-        return normalise(self.source) or self.source
 
     @cached_property
     def error(self) -> str:
@@ -73,9 +69,9 @@ class Hint:
 
     def fit(self, case: Case) -> str | None:
         """Return the text for a case, or None."""
-        if self.source and not _search_short(self.source, case.program):
-            return None
         if self.error and not re.search(self.error, case.error):
+            return None
+        if self.source and not _search_short(self.source, case.program):
             return None
         parts = {"value": self.value(case) if self.value else ""}
         if "{proposal}" in self.text:
@@ -85,13 +81,17 @@ class Hint:
         return None if None in parts.values() else self.text.format(**parts)
 
 
-def hint(source: str, outcome: Outcome) -> str | None:
+def hint(source: str, outcome: Outcome, program: str | None = None) -> str | None:
     """Return a line of help for what was typed and its outcome, or None where none is due.
+
+    `program` is the text as it ran, where the caller knows it.
 
     Code in it stands in backticks; where that has several lines it follows the sentence on lines
     of its own. Never raises; takes time linear in the length of `source`.
     """
-    case = Case(source, outcome)
+    if program is None:
+        program = normalise(source) or source
+    case = Case(source, program, outcome)
     return next((text for row in HINTS if (text := row.fit(case))), None)
 
 
@@ -138,8 +138,8 @@ def _expression(case: Case) -> ast.expr | None:
 
 def _rounding(case: Case) -> str | None:
     """Find a sum whose answer is not the float nearest to the exact one, such as 0.1+0.2."""
-    expression, shown = _expression(case), case.outcome.output.strip()
-    if expression is None or not re.fullmatch(r"-?\d{1,9}\.\d{12,}", shown):
+    shown = case.outcome.output.strip()
+    if not re.fullmatch(r"-?\d{1,9}\.\d{12,}", shown) or not (expression := _expression(case)):
         return None
     exact = _exact(expression)
     if exact is None or (exact * 10**10).denominator != 1 or shown == repr(float(exact)):
@@ -148,7 +148,7 @@ def _rounding(case: Case) -> str | None:
 
 
 def _inexact_comparison(case: Case) -> str | None:
-    match _expression(case):
+    match _expression(case) if "==" in case.program else None:
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
             exact = _exact(left)
             if exact is not None and exact == _exact(right):
@@ -161,7 +161,7 @@ def _powers(case: Case) -> str:
 
 
 def _has_read_dash(case: Case) -> str | None:
-    return "" if "—" in case.source and not parses(case.source) else None
+    return "" if "—" in case.source and case.source != case.program else None
 
 
 def _of_math(case: Case) -> str | None:
