@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import falcon
 
-from function import resources
+from function import logs, resources
 from function.bot_api import BotApi, BotApiError
 from function.chat import Chat
 from function.delivery import Delivery
@@ -41,7 +41,7 @@ def create_app(
     chat = Chat(sandbox, store, bot, settings.token, api.fetch_text if api else None)
     delivery = Delivery(chat, store, api) if api else None
     answer = delivery.take if delivery else Updates(chat, store).answer
-    app = App()
+    app = App(middleware=[logs.RequestId()])
     app.add_route("/webhook", resources.Webhook(settings, answer))
     app.add_route("/message", resources.Message(settings, chat))
     app.add_route("/inline", resources.Inline(settings, chat, delivery))
@@ -54,13 +54,17 @@ def create_app(
 
 def get_app() -> App:
     """Return what the environment describes, or end with the reason and its cure."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
+        logs.configure(os.environ.get("LOG_FORMAT") or "text")
         settings = load_settings(os.environ)
         sandbox = Sandbox(load_policy(settings.policy_path), [str(settings.config_path)])
         store = open_store(settings.store)
         sandbox.start()
         watch = PolicyWatch(sandbox, settings.policy_path)
+        if settings.metrics:
+            from function import metrics
+
+            metrics.serve(settings.metrics, sandbox)
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         print(error, file=sys.stderr)  # noqa: T201
         sys.exit(STOP_THE_SERVER)

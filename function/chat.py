@@ -1,10 +1,12 @@
 """What the bot does about a request: runs its program, explains itself, or changes a setting."""
 
 import re
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
-from function import guide, telegram
+from function import guide, logs, telegram
 from function.calculator import Answer, calculate
 from function.hints import normalise, parses
 from function.replies import Reply, article, articles, reply, say
@@ -88,7 +90,10 @@ class Chat:
             return telegram.answer_inline_query(query.id, [], CACHE_SECONDS)
         if not parses(query.text) and normalise(query.text) is None:
             return telegram.answer_inline_query(query.id, [], 0)
-        running = self._inline.submit(self._calculate, query.text, query.sender, inline=True)
+        in_this_request = copy_context().run
+        running = self._inline.submit(
+            in_this_request, self._calculate, query.text, query.sender, inline=True
+        )
         try:
             answer = running.result(INLINE_SECONDS)
         except (TimeoutError, TooMany) as error:
@@ -122,8 +127,10 @@ class Chat:
         """Run a program in its sender's turn. Raises Busy and TooMany."""
         policy = self._sandbox.policy
         patience = INLINE_PATIENCE if inline else policy.limits.queue_seconds
+        started = time.monotonic()
         with self._senders.turn(sender, policy.limits, patience):
             answer = calculate(program, self._sandbox, token=self._token, helpers=inline)
+        logs.program(answer.outcome, sender, time.monotonic() - started, self._token)
         retry_after = RETRY_SECONDS.get(answer.outcome.kind)
         if retry_after is not None:
             raise Busy(reply(answer, policy), retry_after)

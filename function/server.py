@@ -4,10 +4,14 @@ gunicorn --config python:function.server; every name below is one of its setting
 (https://docs.gunicorn.org/en/stable/settings.html). The address is given with --bind.
 """
 
+import contextlib
+import os
 import socket
 import struct
 
 from gunicorn.workers.base import Worker
+
+from function import logs
 
 wsgi_app = "function.app:get_app()"
 
@@ -23,6 +27,12 @@ control_socket_disable = True
 worker_tmp_dir = "/dev/shm"  # nosec B108  # the heartbeat file; must be writable, and memory is best
 
 _STALLED_AFTER = struct.pack("ll", 10, 0)  # a timeval: seconds, microseconds; socket(7)
+
+
+def on_starting(_server: object) -> None:
+    """Give the server's own lines the service's format; a wrong LOG_FORMAT is told later."""
+    with contextlib.suppress(ValueError):
+        logs.configure(os.environ.get("LOG_FORMAT") or "text")
 
 
 def post_fork(_server: object, worker: Worker) -> None:

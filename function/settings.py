@@ -7,6 +7,8 @@ Environment:
                     api: by calls of their own, so that edits, files and long output work too
   TELEGRAM_API_URL  another Bot API server, such as a local one; default https://api.telegram.org
   STORE             what is remembered is kept in this file, or at redis://HOST:PORT
+  METRICS           HOST:PORT at which Prometheus may ask, such as 127.0.0.1:9100; default: nowhere
+  LOG_FORMAT        text (default) or json
 
 Secrets file, a JSON object:
   TOKEN             from @BotFather; without it the bot answers anybody, for a trial
@@ -43,6 +45,7 @@ class Settings:
     delivery: Literal["reply", "api"] = "reply"
     telegram_api_url: str = "https://api.telegram.org"
     store: str = ""
+    metrics: str = ""
     token: str = field(default="", repr=False)
     webhook_secret: str = field(default="", repr=False)
     gateway_secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -87,6 +90,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         delivery=delivery,  # type: ignore[arg-type]
         telegram_api_url=api_url.rstrip("/"),
         store=environment.get("STORE", ""),
+        metrics=environment.get("METRICS", ""),
         token=token,
         webhook_secret=secret or _derived_secret(token),
         gateway_secrets=tuple(filter(None, (secret, token))) if secret else (),
