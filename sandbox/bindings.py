@@ -5,11 +5,11 @@ variable and never of the builtin. And `row.format(x)` is harmless where `row` s
 """
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from sandbox.literals import literal_text, reads_attributes
-from sandbox.syntax import KINDS, children, descendants
+from sandbox.syntax import KINDS, NO_FIELDS, children, descendants
 
 # Kinds that bind their field `name`; type parameters are newer than Python 3.11.
 _NAMED: Any = (
@@ -24,7 +24,7 @@ _NAMED: Any = (
 _BINDING = frozenset(
     (*_NAMED, ast.Assign, ast.Name, ast.arg, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 ) | {ast.MatchMapping}
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
@@ -109,68 +109,59 @@ def own_occurrences(tree: ast.AST, wanted: set[str]) -> set[ast.AST]:
     """
     wanted = wanted & _sure_bindings(tree)
     own: set[ast.AST] = set()
-    todo: list[_Place] = [_Place(tree, frozenset(), True)]
+    todo: list[_Place] = [(tree, frozenset(), True)]
     while todo and wanted:
-        place = todo.pop()
-        node = place.node
-        if isinstance(node, ast.Name) and node.id in place.own:
-            own.add(node)
-        elif isinstance(node, _Function | ast.Lambda):
-            todo += _inside_function(place, wanted, own)
+        node, names, is_global = todo.pop()
+        kind = node.__class__
+        if isinstance(node, ast.Name):
+            if node.id in names:
+                own.add(node)
+        elif isinstance(node, _Function):
+            todo += _inside_function(node, names, is_global, wanted, own)
         elif isinstance(node, _Comprehension):
-            todo += _inside_comprehension(place, wanted)
-        elif isinstance(node, ast.For) and place.is_global:
-            names = {name.id: name for name in _plain_names(node.target) if name.id in wanted}
-            own.update(names.values())
-            todo += [place.at(node.iter), *_block(node.orelse, place, wanted, own)]
-            todo += _block(node.body, place.with_own(names), wanted, own)
+            todo += _inside_comprehension(node, names, wanted)
+        elif isinstance(node, ast.For) and is_global:
+            targets = [name for name in _plain_names(node.target) if name.id in wanted]
+            own.update(targets)
+            bound = names.union(name.id for name in targets)
+            todo += [(node.iter, names, True), *_block(node.orelse, names, wanted, own)]
+            todo += _block(node.body, bound, wanted, own)
         else:
-            inner = place
-            if isinstance(node, ast.ClassDef):
-                inner = _Place(node, place.own, False)
-            for name in KINDS.get(node.__class__, ((),))[0]:
+            is_global = is_global and kind is not ast.ClassDef
+            for name in KINDS.get(kind, NO_FIELDS)[0]:
                 held = getattr(node, name, None)
-                todo += _block(held if isinstance(held, list) else [held], inner, wanted, own)
+                if held.__class__ is not list:
+                    todo.append((held, names, is_global))
+                elif is_global and held and isinstance(held[0], ast.stmt):
+                    todo += _block(held, names, wanted, own)
+                else:
+                    todo += [(part, names, is_global) for part in held]
     return own
 
 
-class _Place(NamedTuple):
-    """A node, the names that are surely own there, and whether it is in no function or class."""
-
-    node: ast.AST
-    own: frozenset[str]
-    is_global: bool
-
-    def at(self, node: ast.AST) -> "_Place":
-        return _Place(node, self.own, self.is_global)
-
-    def with_own(self, names: Iterable[str]) -> "_Place":
-        return _Place(self.node, self.own.union(names), self.is_global)
+# A node, the names that are surely own there, and whether it is in no function and no class.
+_Place = tuple[ast.AST | None, frozenset[str], bool]
 
 
 def _block(
-    statements: Sequence[ast.AST | None], place: _Place, wanted: set[str], own: set[ast.AST]
-) -> list[_Place]:
-    """Return the nodes of one field, each with what the ones before it have bound for good."""
-    places = []
-    for statement in filter(None, statements):
-        places.append(place.at(statement))
-        if not place.is_global:
-            continue
+    statements: Sequence[ast.stmt], names: frozenset[str], wanted: set[str], own: set[ast.AST]
+) -> Iterator[_Place]:
+    """Yield global statements, each with the names that the ones before it have bound for good."""
+    for statement in statements:
+        yield statement, names, True
         bound: set[str] = set()
         match statement:
             case ast.Assign(targets=targets):
-                names = [name for target in targets for name in _plain_names(target)]
-                own.update(name for name in names if name.id in wanted)
-                bound = {name.id for name in names}
+                plain = [name for target in targets for name in _plain_names(target)]
+                own.update(name for name in plain if name.id in wanted)
+                bound = {name.id for name in plain}
             case ast.AnnAssign(target=ast.Name() as name, value=ast.expr()):
                 own.update({name} if name.id in wanted else ())
                 bound = {name.id}
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 bound = {statement.name}
-        if not place.own >= bound & wanted:
-            place = place.with_own(bound & wanted)
-    return places
+        if not names >= bound & wanted:
+            names = names | (bound & wanted)
 
 
 def _plain_names(target: ast.expr) -> Iterator[ast.Name]:
@@ -186,37 +177,40 @@ def _plain_names(target: ast.expr) -> Iterator[ast.Name]:
                 todo.append(value)
 
 
-def _inside_function(place: _Place, wanted: set[str], own: set[ast.AST]) -> Iterator[_Place]:
-    function = place.node
-    assert isinstance(function, _Function | ast.Lambda)
+def _inside_function(
+    function: _Function,
+    names: frozenset[str],
+    is_global: bool,
+    wanted: set[str],
+    own: set[ast.AST],
+) -> Iterator[_Place]:
     arguments = function.args
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     parameters += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
     own.update(one for one in parameters if one.arg in wanted)
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    local = wanted & ({one.arg for one in parameters} | _stored(body))
-    if isinstance(function, _Function):
-        if place.is_global and not function.decorator_list:
-            local |= wanted & {function.name}  # bound before anybody can call it
-        yield from (place.at(one) for one in function.decorator_list)
-        if function.returns is not None:
-            yield place.at(function.returns)
-    yield place.at(arguments)
-    inner = _Place(function, place.own.union(local), False)
-    yield from map(inner.at, body)
+    local = {one.arg for one in parameters} | _stored(body)
+    yield arguments, names, is_global
+    if not isinstance(function, ast.Lambda):
+        yield function.returns, names, is_global
+        yield from ((one, names, is_global) for one in function.decorator_list)
+        if is_global and not function.decorator_list:
+            local.add(function.name)  # bound before anybody can call it
+    yield from ((one, names | (wanted & local), False) for one in body)
 
 
-def _inside_comprehension(place: _Place, wanted: set[str]) -> Iterator[_Place]:
-    comprehension = place.node
-    assert isinstance(comprehension, _Comprehension)
-    first = comprehension.generators[0].iter  # the only part that is evaluated outside
-    targets = [one.target for one in comprehension.generators]
-    inner = place.with_own(wanted & _stored(targets))
-    yield place.at(first)
-    for node in ast.iter_child_nodes(comprehension):
-        for part in ast.iter_child_nodes(node) if isinstance(node, ast.comprehension) else [node]:
-            if part is not first:
-                yield _Place(part, inner.own, False)
+def _inside_comprehension(
+    node: _Comprehension,
+    names: frozenset[str],
+    wanted: set[str],
+) -> Iterator[_Place]:
+    first = node.generators[0].iter  # the only part that is evaluated outside
+    inner = names | (wanted & _stored([one.target for one in node.generators]))
+    yield first, names, False
+    for part in children(node):
+        for piece in children(part) if isinstance(part, ast.comprehension) else [part]:
+            if piece is not first:
+                yield piece, inner, False
 
 
 def _stored(nodes: list[ast.stmt] | list[ast.expr]) -> set[str]:

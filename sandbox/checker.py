@@ -461,7 +461,7 @@ def _judge_patterns(walk: _Walk, values: Values) -> None:
     namedtuples = {name for name in names if is_namedtuple(name, values)}
     for node in walk.patterns:
         name = node.cls.id if isinstance(node.cls, ast.Name) else ""
-        binds_itself = name in _SELF_MATCHING and name not in values and len(node.patterns) == 1
+        binds_itself = name in _SELF_MATCHING and name not in values
         if not binds_itself and name not in namedtuples:
             message = "name the attributes in this pattern, as in `case Point(x=a, y=b)`"
             walk.refuse(node, "positional-pattern", name, message)

@@ -8,7 +8,7 @@ Python stays out until somebody has added its line here and judged it in `sandbo
 import ast
 from collections.abc import Iterator
 
-__all__ = ["KINDS", "children", "descendants"]
+__all__ = ["KINDS", "NO_FIELDS", "children", "descendants"]
 
 _KINDS = """
 Module: body | | type_ignores
@@ -126,9 +126,13 @@ TypeVarTuple: default_value | name |
 """
 
 
-def _table() -> dict[type[ast.AST], tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
-    """Return node class -> its fields with nodes, with identifiers, and unknown to this file."""
-    table = {}
+# Names of fields: with nodes, with identifiers, unknown to this file.
+Fields = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+NO_FIELDS: Fields = ((), (), ())
+
+
+def _table() -> dict[type[object], Fields]:
+    table: dict[type[object], Fields] = {}
     for line in filter(None, _KINDS.splitlines()):
         name, _, fields = line.partition(":")
         kind = getattr(ast, name, None)  # some are newer than the running Python
@@ -146,7 +150,7 @@ KINDS = _table()
 def children(node: ast.AST) -> list[ast.AST]:
     """Return the nodes that a node of a known kind holds; none of an unknown kind."""
     held: list[ast.AST | None] = []
-    for name in KINDS.get(node.__class__, ((),))[0]:
+    for name in KINDS.get(node.__class__, NO_FIELDS)[0]:
         child = getattr(node, name, None)
         if child.__class__ is list:
             held += child

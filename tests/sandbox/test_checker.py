@@ -49,6 +49,7 @@ REFUSED = [
     ("relative-import", "^from . import x", "."),
     ("relative-import", "^from ..json import tool as x", "..json"),
     ("dangerous-import", "from random import ^_os", "_os"),
+    ("dangerous-import", "from random import ^_inst as x", "_inst"),
     ("dangerous-import", "from re import ^enum as e", "enum"),
     ("dangerous-import", "from operator import add, ^attrgetter as a", "attrgetter"),
     ("dangerous-import", "from statistics import ^itemgetter", "itemgetter"),
