@@ -159,7 +159,8 @@ class Generation:
         message = json.dumps(config).encode()
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * len(message) + 65536)
-        with theirs:
+        with theirs, contextlib.ExitStack() as undone:
+            undone.callback(ours.close)
             # No shell and nothing from outside: our own interpreter and our own file.
             self._process = subprocess.Popen(  # nosec B603
                 [sys.executable, "-I", str(_FOLDER / "zygote.py"), str(theirs.fileno())],
@@ -170,6 +171,7 @@ class Generation:
                 env=_environment(),
                 start_new_session=True,
             )
+            undone.pop_all()
         ours.settimeout(_START_SECONDS)
         try:
             ours.send(message)

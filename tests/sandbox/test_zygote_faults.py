@@ -56,7 +56,7 @@ def test_without_descriptors_answers_wait_and_the_zygote_stays(own_sandbox: Sand
 
 
 def test_a_guest_that_nobody_waits_for_any_more_is_ended(own_sandbox: Sandbox) -> None:
-    """As when the function is killed: its ends of the guest's pipes are closed, and no word comes."""
+    """As when the function is killed: its ends of the pipes are closed without a word."""
     generation = own_sandbox._generation
     assert generation is not None
     guest = generation._take()
