@@ -127,7 +127,6 @@ def own_occurrences(tree: ast.AST, wanted: set[str]) -> set[ast.AST]:
             todo += [(node.iter, names, True), *_block(node.orelse, names, wanted, own)]
             todo += _block(node.body, bound, wanted, own)
         else:
-            is_global = is_global and kind is not ast.ClassDef
             for name in KINDS.get(kind, NO_FIELDS)[0]:
                 held = getattr(node, name, None)
                 if held.__class__ is not list:
@@ -139,7 +138,7 @@ def own_occurrences(tree: ast.AST, wanted: set[str]) -> set[ast.AST]:
     return own
 
 
-# A node, the names that are surely own there, and whether it is in no function and no class.
+# A node, the names that are surely own there, and whether it is in no function.
 _Place = tuple[ast.AST | None, frozenset[str], bool]
 
 
@@ -247,7 +246,7 @@ def _sure_bindings(tree: ast.AST) -> set[str]:
                 bound |= names
             case ast.Name(ctx=ast.Store()):
                 bound |= names
-            case ast.ClassDef(body=body):  # what a class body lacks is looked up outside
+            case ast.ClassDef(body=body):  # what it has not bound yet is looked up outside
                 shaken |= names | _stored(body)
             case _:
                 shaken |= names

@@ -128,6 +128,7 @@ REFUSED = [
     ("format", "('{0' + '.real}').^format(1)", "format"),
     ("format", "('{' + x + '}').^format(1)", "format"),
     ("format", "(x * '{}').^format(1)", "format"),
+    ("format", "('.real}}{0' * 2).^format(1)", "format"),
     ("format", "f'{x}'.^format(1)", "format"),
     ("format", "t = '{}'\nt += '{0.real}'\nt.^format(1)", "format"),
     ("format", "t = '{}'\nt = '{0.real}'\nt.^format(1)", "format"),
@@ -284,7 +285,7 @@ NOT_OWN = [
     "def f(eval):\n    class A:\n        print(eval('6*7'))\n        eval = 1\nf(1)",
     "x = {}\nx[eval('6*7')] = eval = 1\nprint(x)",
     "eval: int\nprint(eval('6*7'))",
-    "open = 1\nfrom builtins import *\nprint(eval('6*7'))",
+    "eval = 1\nfrom builtins import *\nprint(eval('6*7'))",
 ]
 
 
