@@ -9,20 +9,18 @@ import json
 import math
 import os
 import platform
-import signal
 import statistics
 import subprocess  # nosec B404
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tools import load, processes, serve
+from tools.launch import Service, serving
 from tools.load import SENDER, Job, Sample
 
 CONNECTIONS = (1, 8, 64)
@@ -94,49 +92,6 @@ INLINE = Question(
 )
 
 BUSY = Question("busy", "/message", message("for i in range(10**9): pass"), "")
-
-
-@dataclass(frozen=True)
-class Service:
-    """A gunicorn under measurement."""
-
-    pid: int
-    port: int
-    launch_seconds: float  # until the first right answer
-
-
-@contextmanager
-def serving(folder: Path, app: str | None = None) -> Iterator[Service]:
-    """Run a service, with another application than the real one if `app` names it."""
-    port = serve.free_port()
-    command = serve.command(f"127.0.0.1:{port}") + ([app] if app else [])
-    environment = os.environ | {"CONFIG_PATH": str(folder / "no-config.json")}
-    log = folder / f"{port}.log"
-    with log.open("wb") as output:
-        begin = time.perf_counter()
-        process = subprocess.Popen(  # nosec B603
-            command, stdout=output, stderr=output, env=environment, cwd=serve.ROOT
-        )
-    try:
-        while not _is_right(port):
-            if process.poll() is not None or time.perf_counter() > begin + 60:
-                raise SystemExit(f"The service does not answer:\n{log.read_text()}")
-            time.sleep(0.001)
-        yield Service(process.pid, port, time.perf_counter() - begin)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
-
-
-def _is_right(port: int) -> bool:
-    """Whether the service answers; raises SystemExit if it does so wrongly."""
-    try:
-        sample = load.run(job(SHORT, port, connections=1, seconds=60, requests=1))
-    except OSError:
-        return False
-    if sample.wrong:
-        raise SystemExit(f"The service answers wrongly:\n{sample.wrong[0]}")
-    return bool(sample.milliseconds)
 
 
 def job(question: Question, port: int, connections: int, seconds: float, requests: int = 0) -> Job:
