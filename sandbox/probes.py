@@ -41,9 +41,10 @@ class Probe:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What a probe showed. `detail` is the refusal, or what came instead of it."""
+    """What a probe showed of what it `shows`: `detail` is the refusal, or what came instead."""
 
     name: str
+    shows: str
     passed: bool
     detail: str
     required: bool
@@ -416,4 +417,4 @@ def _judge(probe: Probe, result: str, layers: Collection[str]) -> ProbeResult:
     words = set(result.split())
     passed = bool(words) and words <= set(probe.expected.split())
     detail = result if passed else f"{result}, not {probe.expected.replace(' ', ' or ')}"
-    return ProbeResult(probe.name, passed, detail, not probe.layers.isdisjoint(layers))
+    return ProbeResult(probe.name, probe.shows, passed, detail, not probe.layers.isdisjoint(layers))

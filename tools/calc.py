@@ -6,14 +6,16 @@ Exits with 0 if the program ended well, 1 if it did not, 2 if it could not be tr
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from function import replies
 from function.calculator import calculate
+from function.settings import Settings
 from sandbox.policy import PolicyError, load_policy
-from sandbox.probes import PROBES, ProbeResult
+from sandbox.probes import ProbeResult
 from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
 from tools.serve import ROOT
 
@@ -65,7 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("UNCHECKED: only the operating system's layers are in force.", file=sys.stderr)
     try:
         policy = load_policy(options.policy)
-        sandbox = (Unchecked if options.unchecked else Sandbox)(policy)
+        secret = os.environ.get("CONFIG_PATH") or str(Settings.config_path)
+        sandbox = (Unchecked if options.unchecked else Sandbox)(policy, [secret])
         sandbox.start()
     except (OSError, PolicyError, SandboxUnavailable) as error:
         print(error, file=sys.stderr)
@@ -88,13 +91,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def show_probes(results: Sequence[ProbeResult], as_json: bool) -> int:
     """Print what each probe showed and return 1 if a required one failed."""
-    shows = {probe.name: probe.shows for probe in PROBES}
     if as_json:
         print(json.dumps([dataclasses.asdict(result) for result in results], indent=2))
     else:
         for result in results:
             verdict = "PASS" if result.passed else "FAIL" if result.required else "open"
-            print(f"{verdict}  {result.name:24} {shows[result.name]}: {result.detail}")
+            print(f"{verdict}  {result.name:24} {result.shows}: {result.detail}")
     return 1 if any(result.required and not result.passed for result in results) else 0
 
 

@@ -366,4 +366,4 @@ def test_a_neighbour_is_not_hurt_by_one_that_takes_all_it_can(sandbox: Sandbox) 
         vast = pool.submit(sandbox.run, "[0]*10**12")
         assert sandbox.run("sum(range(10**5))").output == "4999950000\n"
         assert vast.result().kind == "memory_limit"
-        assert greedy.result().kind in ("cpu_limit", "memory_limit")
+        assert greedy.result().kind in ("cpu_limit", "memory_limit", "wall_limit")  # if busy

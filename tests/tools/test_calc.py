@@ -94,7 +94,7 @@ def test_probe_shows_what_refuses_each_forbidden_thing(tmp_path: Path) -> None:
 
 
 def test_a_required_probe_that_fails_gives_status_1(capsys: pytest.CaptureFixture[str]) -> None:
-    failed = ProbeResult(PROBES[0].name, passed=False, detail="allowed", required=True)
+    failed = ProbeResult("fork", "fork", passed=False, detail="allowed", required=True)
     optional = dataclasses.replace(failed, required=False)
     assert (show_probes([failed], as_json=False), show_probes([optional], as_json=False)) == (1, 0)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["FAIL", "open"]
