@@ -2,6 +2,22 @@
 
 What is refused comes from the policy; what is here is how Python can be made to reach it. The tree
 is closed: kinds and fields of nodes that `sandbox/syntax.py` does not list are refused.
+
+Rules, in the order that they are looked at:
+    source-too-long      more bytes than the policy takes
+    forbidden-character  one that hides what a program is
+    syntax               the parser's complaint, in its words
+    unknown-syntax       newer than these tables
+    dunder               a name that holds two underscores
+    import, relative-import, dangerous-import
+                         a module that is not allowed, or what no module may be asked for
+    dangerous-name       a builtin that the policy names, unless it is surely a variable
+    dangerous-attribute, private-attribute
+                         an attribute that the policy names, or that begins with an underscore
+    dangerous-text       a literal that spells one of these
+    format, wraps, positional-pattern, type-parameter
+                         ways to reach an attribute, or to evaluate, by text made at run time
+    blocked-word         what the policy looks for in the text, escapes decoded
 """
 
 import ast
