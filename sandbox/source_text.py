@@ -74,12 +74,8 @@ def parse(source: str) -> ast.Module | Unparsed:
         return ast.parse(source, PROGRAM_NAME)
     except SyntaxError as error:
         return Unparsed(max(error.lineno or 1, 1), max(error.offset or 1, 1), error.msg)
-    except RecursionError as error:
-        return Unparsed(1, 1, str(error))
-    except MemoryError as error:
-        return Unparsed(1, 1, str(error) or "too many nested parts")
-    except Exception as error:  # ValueError, UnicodeEncodeError, SystemError: the parser's own
-        return Unparsed(1, 1, str(error) or type(error).__name__)
+    except Exception as error:  # RecursionError, MemoryError, ValueError: the parser's limits
+        return Unparsed(1, 1, str(error) or "the program is nested too deeply")
 
 
 def normalised(text: str) -> str:

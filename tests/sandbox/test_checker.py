@@ -216,7 +216,7 @@ PASSED = [
     "x = 1\r\ny = 2\r\nx + y",
     'print("a")\x0c\nprint("b")',
     "'\u200f שלום \u200d 👩\u200d💻'",
-    "'C:\\\\users\\\\new'",
+    "'C:\\\\users\\\\new', '\\\\x2fetc/passwd'",
     "the_os.system_name = 'my os. System'",
     "x: int = 3\nasync def f():\n    async with a as b: return [c async for c in d]",
     "try: pass\nexcept* ValueError as e: raise\nelse: pass\nfinally: pass",
@@ -446,6 +446,13 @@ def test_all_violations_are_told_in_the_order_of_the_source(policy: Policy) -> N
         (3, 20),
         (4, 2),
     ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=ascii)
+def test_lines_end_as_the_parser_ends_them(policy: Policy, end: str) -> None:
+    source = f"a = '\x0b\x0c\x85\u2028'{end}{end}'/etc/passwd'; import os"
+    found = [(one.line, one.column) for one in check(source, policy)]
+    assert found[-2:] == [(3, 2), (3, 22)]
 
 
 @pytest.mark.parametrize("unit", ["eval;", "'/etc/passwd';", "\u202e", "\0"], ids=ascii)
