@@ -40,7 +40,7 @@ BLOCKS = Rule(
 )
 RULES = {rule.id: rule for rule in (SLOW, BLOCKS)}
 
-_SECONDS = 0.5  # that a search may take
+_SECONDS = 1.0  # of processor time that a search may take
 _PUMPS = "a0 _x.-'\"(/\n"
 
 # Searches for each word in one text after the other, and is killed by the timer's signal, whose
@@ -53,11 +53,11 @@ for word, witnesses in words:
     hits = []
     for index, text in enumerate([*innocent, *witnesses]):
         print(json.dumps([word, text[:40], len(text)]), flush=True)
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         if pattern.search(text) and index < len(innocent) and not hits:
             hits = [index]
             print(json.dumps([word, index, "hit"]), flush=True)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 """
 
 

@@ -1,0 +1,54 @@
+"""Comments that accept a finding in place."""
+
+import pytest
+
+from tests.tools.policy_lint.edits import edited, subject
+from tools.policy_lint import lint
+
+
+def found(new: str, *rules: str) -> list[tuple[str, str]]:
+    """Rules and reasons of what is found after `  - math` became `new`."""
+    wanted = rules or ("import-impure", "acceptance-unused", "acceptance-unreasoned")
+    findings = lint.lint(subject(edited("  - math\n", new)), wanted)
+    return [(one.rule.id, one.accepted) for one in findings]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "  - math\n  - os.path  # accept import-impure: tried\n",
+        "  - math\n  - os.path  # names alone # accept import-impure: tried\n",
+        "  - math\n  # accept import-impure: tried\n  - os.path\n",
+        "  - math\n  # accept import-impure: tried\n  # and this is why\n  - os.path\n",
+    ],
+)
+def test_a_reason_on_the_line_or_above_accepts(lines: str) -> None:
+    assert found(lines) == [("import-impure", "tried")]
+
+
+def test_an_acceptance_holds_for_its_own_line_and_rule_alone() -> None:
+    lines = "  - math\n  - os.path  # accept import-impure: tried\n  - os\n"
+    assert found(lines) == [("import-impure", "tried"), ("import-impure", "")]
+    lines = "  - math\n  - os.path  # accept import-missing: tried\n"
+    assert found(lines) == [("import-impure", "")]  # import-missing was not looked for
+    wanted = ("import-impure", "import-missing", "acceptance-unused")
+    assert found(lines, *wanted) == [("import-impure", ""), ("acceptance-unused", "")]
+
+
+def test_without_a_reason_nothing_is_accepted() -> None:
+    for comment in ("# accept import-impure", "# accept import-impure:", "# accept: tried"):
+        lines = f"  - math\n  - os.path  {comment}\n"
+        assert found(lines) == [("import-impure", ""), ("acceptance-unreasoned", "")]
+
+
+def test_what_the_loader_refuses_cannot_be_accepted() -> None:
+    lines = "  - math\n  - math  # accept duplicate-entry: twice is better\n"
+    findings = lint.lint(subject(edited("  - math\n", lines)), lint.RULES)
+    assert [(one.rule.id, one.accepted) for one in findings] == [("duplicate-entry", "")]
+    lines = "  - math  # accept duplicate-entry: twice is better\n"
+    assert found(lines) == [("acceptance-unreasoned", "")]
+
+
+def test_words_that_only_look_like_an_acceptance_are_comments() -> None:
+    assert found("  - math  # accept what people type\n") == []
+    assert found("  - math  # people accept it\n") == []
