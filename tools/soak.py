@@ -193,7 +193,7 @@ def run(minutes: float) -> dict[str, Any]:
         for thread in threads:
             thread.start()
         samples = []
-        while time.monotonic() < begin + minutes * 60:
+        for _ in range(max(1, round(minutes * 60 / SAMPLE_SECONDS))):
             time.sleep(SAMPLE_SECONDS)
             samples.append(sample(service, begin, traffic))
         over.set()

@@ -45,5 +45,5 @@ def test_what_is_left_behind_is_named(after: dict[str, float], word: str) -> Non
 def test_slower_answers_and_tracebacks_are_problems() -> None:
     slower = [REST] * 4 + [replace(REST, median_ms=5)] * 4
     [drift] = soak.problems(REST, REST, slower, tracebacks=0)
-    assert drift == "2+2: 2 ms in the first quarter, 5 ms in the last"
+    assert drift == "2+2: 2.0 ms in the first quarter, 5.0 ms in the last"
     assert soak.problems(REST, REST, [REST] * 8, tracebacks=1) == ["1 tracebacks in the log"]
