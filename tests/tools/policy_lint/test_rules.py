@@ -104,7 +104,7 @@ SAFE_WORDS = [
     r"a{3}b?",
     r"os(?:ab|cd)+;",
     r"=\s*7",
-    r"x[^\W\d]+9",
+    r"#[^\W\d]+9",
 ]
 SLOW_WORDS = [
     r"(\w+\s?)+;", r"(.*,){20}x", r"(?=(a|a?)+b)", r"\s+\s+;x", r"(?i:(xy?)+)+z", r"(a|b|ab)*#",
