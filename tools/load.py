@@ -22,7 +22,8 @@ class Job:
     """What to ask, how often. `expected` must be in the body of every answer with status 200.
 
     `body` is sent by POST, or GET where it is empty; its SENDER is another number in each request,
-    for the service limits how much one sender may ask. Ends after `seconds` or `requests`.
+    for the service limits how much one sender may ask. After each answer the client rests for
+    `pause` seconds, which is meant for one connection. Ends after `seconds` or `requests`.
     """
 
     host: str
@@ -33,6 +34,7 @@ class Job:
     connections: int
     seconds: float
     requests: int = 1 << 60
+    pause: float = 0.0
 
 
 @dataclass
@@ -89,6 +91,7 @@ def run(job: Job) -> Sample:
                 sample.refused += 1
             else:
                 sample.wrong.append(answer[:500].decode(errors="replace"))
+            time.sleep(job.pause)
             more = now < end and sent < job.requests
             if more and answer and b"\r\nconnection: close" not in answer.lower():
                 ask(connection)

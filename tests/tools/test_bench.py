@@ -29,6 +29,7 @@ def test_a_quick_run_measures_everything_and_finds_no_answer_wrong(tmp_path: Pat
     figures = json.loads(result.stdout)
     asked = {(row["service"], row["question"]) for row in figures["series"]}
     questions = {"2+2", "30 lines", "inline 2+2", "empty endpoint"}
+    questions |= {"2+2, paused", "empty endpoint, paused"}
     assert asked == {("real", name) for name in questions} | {("baseline", "2+2")}
     assert all(row["answers"] > 0 for row in figures["series"])
     assert all(0 < row["median_ms"] <= row["p99_ms"] for row in figures["series"])
