@@ -28,7 +28,7 @@ _MOST_DIGITS = 18
 _DECIMAL = re.compile(rf"0|-?[1-9][0-9]{{0,{_MOST_DIGITS - 1}}}")
 # Characters that hide, reorder or break text: a reviewer would see another file than is read.
 _DECEPTIVE = re.compile("[\x85\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_LINE_END = re.compile("\r\n|\r|\n")
+LINE_END = re.compile("\r\n|\r|\n")
 _ALIGN = "align this line with its neighbours; an entry of a list begins with `- `"
 _QUOTE = "put the value in 'single quotes'"
 
@@ -295,7 +295,7 @@ def _odd_one_out(text: str, place: Place) -> Place:
     """
     lines = {
         number: line
-        for number, line in enumerate(_LINE_END.split(text), 1)
+        for number, line in enumerate(LINE_END.split(text), 1)
         if line.strip() and not line.lstrip().startswith("#")
     }
     before = max((number for number in lines if number < place[0]), default=0)
@@ -358,7 +358,7 @@ def _scalar(document: Document, node: Any, at: At) -> str | int | None:
         return int(text)
     document.misread[at] = ""
     if node.tag == _STRING:  # a deeper indent silently makes a line part of the entry above it
-        line = _LINE_END.split(document.text)[node.end_mark.line]
+        line = LINE_END.split(document.text)[node.end_mark.line]
         place = (node.end_mark.line + 1, len(line) - len(line.lstrip()) + 1)
         message = "this line is read as part of the entry above it"
         document.report_at(place, "yaml-syntax", message, _ALIGN, value=line.strip(), at=at)
@@ -387,5 +387,5 @@ def _kind(node: Any) -> str:
 
 def _place_after(before: str) -> Place:
     """Line and column of what follows a text."""
-    lines = _LINE_END.split(before)
+    lines = LINE_END.split(before)
     return len(lines), len(lines[-1]) + 1

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from sandbox.document import LINE_END
 from tools.policy_lint.finding import Finding, Rule, finding
 from tools.policy_lint.subject import Subject
 
@@ -77,7 +78,7 @@ def apply(
 
 
 def _acceptances(text: str) -> Iterator[_Acceptance]:
-    lines = re.split("\r\n|\r|\n", text)
+    lines = LINE_END.split(text)
     waiting: list[tuple[str, str, tuple[int, int]]] = []
     for number, line in enumerate(lines, 1):
         here = [

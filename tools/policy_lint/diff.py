@@ -1,6 +1,5 @@
 """What a change of the policy means: what it makes weaker, what stronger, and what is neither."""
 
-import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from tools.policy_lint.examples import EXAMPLES
 from tools.policy_lint.finding import Finding, Rule, finding
 from tools.policy_lint.modules import gives
 from tools.policy_lint.subject import Subject, read
+from tools.policy_lint.words import search
 
 WEAKER = Rule(
     "weaker",
@@ -136,12 +136,9 @@ def _words(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
 
 def _sides(word: str, without: Policy) -> str:
     """Which example programs the word alone decides about, under the policy without it."""
-    pattern = re.compile(word)
-    decided = [
-        name
-        for name, source in EXAMPLES.items()
-        if pattern.search(source) and not check(source, without)
-    ]
+    hits, _ = search({word: [*EXAMPLES.values()]})
+    matched = [[*EXAMPLES.items()][index] for index, _ in hits.get(word, ())]
+    decided = [name for name, source in matched if not check(source, without)]
     if decided:
         return f"example programs that change sides: {', '.join(decided)}"
     return "no example program changes sides, the other fields decide"

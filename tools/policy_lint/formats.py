@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sandbox.document import LINE_END
 from tools.policy_lint.finding import Finding, Rule
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -160,7 +161,7 @@ def _paragraph(found: Finding, lines: list[str], colour: bool) -> str:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text("utf-8", "replace").split("\n")
+        return LINE_END.split(path.read_bytes().decode("utf-8", "replace"))
     except (OSError, ValueError):
         return []
 

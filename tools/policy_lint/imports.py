@@ -67,7 +67,7 @@ def find(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
             cure = f"delete it, or accept it: # accept {IMPURE.id}: REASON"
             yield finding(IMPURE, subject.path, place, message, cure, module)
         elif module in interpreter.missing:
-            cure = did_you_mean(module, pure(), "install it or delete the entry")
+            cure = did_you_mean(module, pure() - {module}, "install it or delete the entry")
             message = f"this interpreter has no module {module}"
             yield finding(MISSING, subject.path, place, message, cure, module)
         elif module.partition(".")[0] not in sys.stdlib_module_names:
@@ -80,6 +80,13 @@ def find(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
             message = f"{at[-1]} is a builtin, which programs would no longer find"
             cure = "delete it, or choose another name"
             yield finding(SHADOWS, subject.path, place, message, cure, str(at[-1]))
+
+
+def find_failing(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
+    """That the modules cannot be imported together, though each of them is there."""
+    message = f"the fork server cannot import the allowed modules: {interpreter.exercise().reason}"
+    cure = "delete or repair the one that the reason names"
+    yield subject.at_heading(MISSING, "allowed_imports", message, cure)
 
 
 def find_exposed(subject: Subject, policy: Policy, answer: dict[str, Any]) -> Iterator[Finding]:

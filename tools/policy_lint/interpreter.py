@@ -133,9 +133,9 @@ class Interpreter:
         answer: dict[str, Any] = json.loads(outcome.output)
         return answer
 
-    def exercise(self, **changes: Any) -> Trial:
+    def exercise(self, *, modules_too: bool = True, **changes: Any) -> Trial:
         """Run what any program may do under the policy's rlimits and denials, or others."""
-        modules = [name for name in self._modules if gives(name) is None]
+        modules = [name for name in self._modules if modules_too and gives(name) is None]
         variant = replace(self._variant(modules), **changes)
         program = f"MODULES = {modules!r}\n{_EXERCISE}"
         try:
@@ -150,6 +150,13 @@ class Interpreter:
     def limits_are_to_blame(self) -> bool:
         """Whether the exercise fails, and only for the policy's rlimits."""
         return not self.exercise().passed and self.exercise(rlimits=ROOMY_RLIMITS).passed
+
+    @cached_property
+    def modules_are_to_blame(self) -> bool:
+        """Whether the exercise fails, and only for the allowed modules."""
+        free: dict[str, Any] = {"rlimits": ROOMY_RLIMITS, "denied_syscalls": frozenset[str]()}
+        with_modules = self.exercise(**free)
+        return not with_modules.passed and self.exercise(modules_too=False, **free).passed
 
     def needed_syscalls(self, entries: Iterable[str]) -> tuple[str, str]:
         """The entry of denied_syscalls, and the call in it, that the interpreter cannot be without.

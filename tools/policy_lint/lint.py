@@ -103,6 +103,8 @@ def _find_reachable(
 def _find_failing(subject: Subject, policy: Policy, interpreter: Interpreter) -> Iterator[Finding]:
     if interpreter.limits_are_to_blame:
         yield from limits.find_failing(subject, policy, interpreter)
+    elif interpreter.modules_are_to_blame:
+        yield from imports.find_failing(subject, interpreter)
     elif not interpreter.exercise().passed:
         yield from denials.find_failing(subject, interpreter)
 

@@ -55,8 +55,8 @@ def gives(module: str) -> str | None:
     return None
 
 
-def pure() -> list[str]:
+def pure() -> set[str]:
     """The standard library's modules that give nothing but computation."""
-    return sorted(
+    return {
         name for name in sys.stdlib_module_names if not name.startswith("_") and gives(name) is None
-    )
+    }

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sandbox.policy import Policy
@@ -38,75 +38,106 @@ BLOCKS = Rule(
     "- 'id'",
     r"Give it boundaries (`\b`) and more of what makes it suspicious, or delete it.",
 )
-RULES = {rule.id: rule for rule in (SLOW, BLOCKS)}
+DOUBTFUL = Rule(
+    "word-doubtful",
+    "warning",
+    "A blocked word that Python warns of",
+    "It means something today and may mean something else in another version of Python.",
+    "- '[[a]--b]'",
+    "Put a backslash before a character that is meant as itself.",
+)
+RULES = {rule.id: rule for rule in (SLOW, BLOCKS, DOUBTFUL)}
+
+Hits = dict[str, list[tuple[int, int]]]
 
 _SECONDS = 1.0  # of processor time that a search may take
 _PUMPS = "a0 _x.-'\"(/\n"
 
-# Searches for each word in one text after the other, and is killed by the timer's signal, whose
-# default is the end, when one takes too long: nothing else stops a search.
+# Searches for each word in its texts, and is killed by the timer's signal, whose default is the
+# end, when one search takes too long: nothing else stops a search. Tells of each text before it is
+# searched, and of each hit.
 _SEARCHER = """
 import json, re, signal, sys
-innocent, words = json.load(sys.stdin)
-for word, witnesses in words:
+for word, texts in json.load(sys.stdin):
     pattern = re.compile(word)
-    hits = []
-    for index, text in enumerate([*innocent, *witnesses]):
-        print(json.dumps([word, text[:40], len(text)]), flush=True)
+    for index, text in enumerate(texts):
+        print(json.dumps([word, index, None]), flush=True)
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
-        if pattern.search(text) and index < len(innocent) and not hits:
-            hits = [index]
-            print(json.dumps([word, index, "hit"]), flush=True)
+        match = pattern.search(text)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        if match:
+            print(json.dumps([word, index, match.start()]), flush=True)
 """
 
 
 def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
-    """Words that match innocent text, and words that can take very long."""
+    """Words that match innocent text, words that can take very long, words that are doubtful."""
     innocent = _innocent(policy)
-    texts = [text for _, text in innocent]
-    left = [word for word, _ in subject.entries("blocked_words")]
-    while left:
-        hits, slow = _search(texts, left, policy.limits.source_bytes)
-        for word, index in hits:
-            message = f"{word} matches {_shown(word, *innocent[index])}"
-            cure = r"add \b or more context to it, or delete it"
-            yield subject.at_entry(BLOCKS, "blocked_words", word, message, cure)
-        if slow is None:
-            return
-        word, text, count = slow
-        message = f"{word} takes over {_SECONDS} s to search {count} characters such as {text!r}"
+    plain = [text for _, text in innocent]
+    tried = {
+        word: [*plain, *_witnesses(word, policy.limits.source_bytes)]
+        for word, _ in subject.entries("blocked_words")
+    }
+    for word in tried:
+        if doubt := _doubt(word):
+            cure = "put a backslash before a character that is meant as itself"
+            yield subject.at_entry(DOUBTFUL, "blocked_words", word, f"{word}: {doubt}", cure)
+    hits, slow = search(tried)
+    for word, index in slow.items():
+        text = tried[word][index]
+        message = f"{word} takes over {_SECONDS:.0f} s to search {len(text)} characters: "
+        message += repr(text[:40]) + " ..." * (len(text) > 40)
         cure = "delete it, or let no part be repeated that can match one text in two ways"
         yield subject.at_entry(SLOW, "blocked_words", word, message, cure)
-        left = left[left.index(word) + 1 :]
+    for word, places in hits.items():
+        shown = [_shown(*innocent[index], start) for index, start in places if index < len(plain)]
+        if shown:
+            message = f"{word} matches {shown[0]}"
+            cure = r"add \b or more context to it, or delete it"
+            yield subject.at_entry(BLOCKS, "blocked_words", word, message, cure)
 
 
-def _search(
-    innocent: list[str], words: list[str], most: int
-) -> tuple[list[tuple[str, int]], tuple[str, str, int] | None]:
-    """Which words hit which innocent text, by its index, up to the first word that is slow.
+def search(tried: Mapping[str, Sequence[str]]) -> tuple[Hits, dict[str, int]]:
+    """Search each word in its texts, in a process that can be stopped.
 
-    Of that one, the word, the text's beginning and its length.
+    Returns for each word where it hit, as pairs of the text's index and the place in it; and for
+    each word that took too long, which ends its search, the index of that text.
     """
-    question = innocent, [(word, _witnesses(word, most)) for word in words]
-    done = subprocess.run(  # nosec B603: our own interpreter and our own program
-        [sys.executable, "-I", "-S", "-c", _SEARCHER.replace("SECONDS", str(_SECONDS))],
-        input=json.dumps(question),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    reports = [json.loads(line) for line in done.stdout.splitlines()]
-    hits = [(word, index) for word, index, kind in reports if kind == "hit"]
-    return hits, tuple(reports[-1]) if done.returncode else None
+    hits: Hits = {}
+    slow: dict[str, int] = {}
+    left = list(tried.items())
+    while left:
+        done = subprocess.run(  # nosec B603: our own interpreter and our own program
+            [sys.executable, "-I", "-S", "-c", _SEARCHER.replace("SECONDS", str(_SECONDS))],
+            input=json.dumps(left),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        reports = [json.loads(line) for line in done.stdout.splitlines()]
+        for word, index, start in reports:
+            if start is not None:
+                hits.setdefault(word, []).append((index, start))
+        if not done.returncode:
+            break
+        last, index, _ = reports[-1]
+        slow[last] = index
+        left = left[[word for word, _ in left].index(last) + 1 :]
+    return hits, slow
 
 
-def _shown(word: str, what: str, text: str) -> str:
+def _doubt(word: str) -> str:
+    """What Python warns of in a regular expression."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _PARSER.parse(word)
+    return str(caught[0].message) if caught else ""
+
+
+def _shown(what: str, text: str, start: int) -> str:
     """An innocent text with what it is; of a program the line that is matched."""
-    if "program" not in what or not text:
-        return f"{what} {text}".rstrip()
-    line = next((line for line in text.split("\n") if re.search(word, line)), text)
-    return f"{what} {line}"
+    line = text[:start].count("\n")
+    return f"{what} {text.splitlines()[line]}" if text else what
 
 
 def _innocent(policy: Policy) -> list[tuple[str, str]]:

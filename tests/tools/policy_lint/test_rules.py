@@ -112,20 +112,42 @@ SLOW_WORDS = [
 ]  # fmt: skip
 
 
+def slow_witness(word: str) -> str | None:
+    """The first witness on which a word takes too long."""
+    witnesses = words._witnesses(word, 16384)
+    _, slow = words.search({word: witnesses})
+    return witnesses[slow[word]] if slow else None
+
+
 @pytest.mark.parametrize("word", SAFE_WORDS)
 def test_a_word_without_ambiguity_is_quick_on_every_witness(word: str) -> None:
-    assert words._search([], [word], 16384) == ([], None)
+    assert slow_witness(word) is None
 
 
 @pytest.mark.parametrize("word", SLOW_WORDS)
 def test_a_slow_word_is_shown_by_a_witness_within_the_source_limit(word: str) -> None:
-    _, slow = words._search([], [word], 16384)
-    assert slow
-    assert slow[0] == word
-    assert slow[2] <= 16384
+    witness = slow_witness(word)
+    assert witness
+    assert len(witness) <= 16384
 
 
-def test_words_after_a_slow_one_are_tried_as_well() -> None:
-    text = POLICY.replace("blocked_words:\n", "blocked_words:\n  - '(z+)+;'\n  - 'print'\n", 1)
-    found = lint.lint(subject(text), words.RULES)
-    assert [one.rule.id for one in found] == ["word-slow", "word-blocks"]
+def test_words_after_a_slow_one_are_searched_as_well() -> None:
+    hits, slow = words.search({"(z+)+;": ["a", "z" * 40, "b"], "print": ["a", "x = print"]})
+    assert (hits, slow) == ({"print": [(1, 4)]}, {"(z+)+;": 1})
+
+
+def test_modules_that_are_there_and_cannot_be_imported_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interpreter, "_exists", lambda module: True)
+    text = POLICY.replace("  - math\n", "  - math\n  - nosuchmodule\n", 1)
+    found = lint.lint(subject(text), {"import-missing", "syscall-needed"})
+    assert [one.rule.id for one in found] == ["import-missing"]
+    assert "No module named 'nosuchmodule'" in found[0].message
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_word_that_python_warns_of_is_told() -> None:
+    for word, found in (("[[q]zq]", ["word-doubtful"]), (r"[\[q]zq]", [])):
+        text = POLICY.replace("blocked_words:\n", f"blocked_words:\n  - '{word}'\n", 1)
+        assert [one.rule.id for one in lint.lint(subject(text), words.RULES)] == found
