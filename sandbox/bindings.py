@@ -28,6 +28,11 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
+# Words that people name variables with. Other dangerous names are refused in every position.
+ORDINARY_WORDS = frozenset(
+    ("copyright", "credits", "dir", "exit", "help", "input", "license", "open", "quit", "vars")
+)
+
 # An expression (of a plain assignment), a dotted name (of an import), or None, which stands for all
 # else (parameters, loops, functions, patterns, deletions).
 Value = ast.expr | str | None

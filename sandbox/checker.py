@@ -30,6 +30,7 @@ from itertools import islice
 from typing import Any
 
 from sandbox.bindings import (
+    ORDINARY_WORDS,
     Values,
     bindings,
     is_namedtuple,
@@ -313,6 +314,12 @@ def _judge_arg(walk: _Walk, node: ast.arg) -> None:
         walk.names.append(node)
 
 
+def _judge_keyword(walk: _Walk, node: ast.keyword) -> None:
+    for name in _identifiers(node, "arg"):
+        if name in walk.rules.names and name not in ORDINARY_WORDS:
+            _refuse_name(walk, node, name)
+
+
 def _judge_bound(walk: _Walk, node: ast.AST) -> None:
     """Judge names that are bound by other means than an assignment or a call."""
     for field_name in KINDS[type(node)][1]:
@@ -436,7 +443,7 @@ def _judge_bindings(walk: _Walk, tree: ast.AST) -> None:
             _refuse_private(walk, attribute, normalised(attribute.attr))
     if walk.names:
         names = {node: node.arg if isinstance(node, ast.arg) else node.id for node in walk.names}
-        own = own_occurrences(tree, set(names.values()))
+        own = own_occurrences(tree, set(names.values()) & ORDINARY_WORDS)
         for node, name in names.items():
             if node not in own:
                 _refuse_name(walk, node, name)
@@ -486,6 +493,7 @@ def _judge_patterns(walk: _Walk, values: Values) -> None:
 _JUDGES_BY_NAME: dict[str, Callable[[_Walk, Any], None]] = {
     "Name": _judge_name,
     "arg": _judge_arg,
+    "keyword": _judge_keyword,
     "Attribute": _judge_attribute,
     "Constant": _judge_constant,
     "BinOp": _judge_operation,
