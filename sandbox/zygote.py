@@ -47,7 +47,7 @@ GUEST = struct.Struct("=I")
 ENDING = struct.Struct("=i?ddq")
 
 # Modules that the interpreter imports on its own while a program runs; loaded once, here.
-_LAZY = ("_strptime", "_pylong", "encodings.idna", "unicodedata", "zoneinfo")
+_LAZY = ("_strptime", "_pylong", "unicodedata")
 
 
 # fork(2) as libc has it. os.fork() also repairs locks and threads in the child, which this process
