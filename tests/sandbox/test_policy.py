@@ -241,7 +241,8 @@ MISTAKES = [
     ("  - '@python'", "  - ^python", "bad-name", "one absolute path"),
     ("  - '@python'", "  - ^'/'", "bad-name", "one absolute path"),
     (r"'\bpasswd\b'", "^''", "bad-name", "one regular expression"),
-    ("- ptrace", "- ^ptrace (x)", "bad-name", "name(condition)"),
+    ("- ptrace", "- ^p trace", "unknown-syscall", "did you mean ptrace?"),
+    ("'@keyring'", "^keyring-", "unknown-syscall", "did you mean @keyring?"),
     # what the schema cannot say
     ("version: 1", "version: 1\n^version: 1", "duplicate-key", "delete one of the two"),
     ("  stack_mib: 8", "  stack_mib: 8\n  ^stack_mib: 9", "duplicate-key", "delete one of the two"),

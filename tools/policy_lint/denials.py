@@ -80,13 +80,19 @@ def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """What the boundary needs and the list lacks; entries that only one machine knows."""
     for need, entries in NEEDS.items():
         for entry in entries.split():
-            open_calls = sorted(call for call in expand([entry]) if not _denies(policy, call))
-            if open_calls:
-                whole = len(open_calls) == len(expand([entry]))
-                added = [entry] if whole else open_calls
-                message = f"programs could {need}: {_listing(open_calls)} not denied"
-                cure = "add " + ", ".join(f"`- {_quoted(name)}`" for name in added)
-                yield subject.at_heading(MISSING, "denied_syscalls", message, cure, added[0])
+            calls = expand([entry])
+            open_calls = sorted(call for call in calls if not _denies(policy, call))
+            if not open_calls:
+                continue
+            added = [entry] if len(open_calls) == len(calls) else open_calls
+            message = f"programs could {need}: {_listing(open_calls)} not denied"
+            cure = "add " + ", ".join(f"`- {_quoted(name)}`" for name in added)
+            bare = entry.removeprefix(
+                "@"
+            )  # a call that somebody wrote for the group, such as mount
+            if bare != entry and bare in policy.denied_syscalls:
+                cure = f"did you mean '{entry}'?"
+            yield subject.at_entry(MISSING, "denied_syscalls", bare, message, cure)
     for entry, _ in subject.entries("denied_syscalls"):
         if entry in _NOW_AND_THEN:
             message = f"the interpreter needs {entry}: {_NOW_AND_THEN[entry]}"

@@ -29,6 +29,7 @@ HONEST = (
     "import json\njson.dumps({'id': 7, 'name': 'Ada', 'type': 'object'}, indent=2)",
     "re.findall(r'\\d+', 'id 12, file 345')",
     "import bisect, heapq, array\nbisect.bisect([1, 3, 5], 4)",
+    "import numbers, operator\nisinstance(3, numbers.Integral), operator.add(2, 3)",
     "import string\nstring.ascii_lowercase[::-1]",
     "text = 'print this with care: the system opens a file, an object, a process'\n"
     "len(text.split())",

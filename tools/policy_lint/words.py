@@ -158,8 +158,9 @@ def _innocent(policy: Policy) -> list[tuple[str, str]]:
 def _witnesses(word: str, most: int) -> list[str]:
     """Texts on which a word may take long, the shortest first.
 
-    Every repetition without a bound is pumped: what leads to it, its body many times, and an end
-    that matches nothing, so that the search tries every way to divide the text.
+    Every repetition without a bound is pumped: what leads to it, its body many times (and what
+    leads to it many times), and an end that matches nothing, so that the search tries every way to
+    divide the text.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -181,6 +182,7 @@ def _repetitions(tree: Any, before: str) -> Iterator[tuple[str, list[str]]]:
             least, most, body = argument
             if most > 8:
                 yield before, _samples(body)
+                yield "", [before] if before else []
             yield from _repetitions(body, before)
             before += (_samples(body) or [""])[0] * min(least, 8)
             continue

@@ -109,6 +109,8 @@ QUICK_MISTAKES = [
     # system calls
     *(Mistake("syscall-missing", entry, "", at="denied_syscalls") for entry in DENIED),
     Mistake("syscall-missing", "  - '@aio'\n", "  - io_setup\n", at="denied_syscalls"),
+    Mistake("syscall-missing", "  - '@mount'\n", "  - ^mount\n"),
+    Mistake("unknown-syscall", "'@mount'", "^mounts"),
     Mistake("syscall-one-machine", "  - fcntl(unsafe)\n", "  - fcntl(unsafe)\n  - ^arch_prctl\n"),
     # identity, layers, paths
     Mistake("uid-taken", "first_uid: 5000", "first_uid: ^1"),

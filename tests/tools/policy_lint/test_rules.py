@@ -109,6 +109,7 @@ SAFE_WORDS = [
 SLOW_WORDS = [
     r"(\w+\s?)+;", r"(.*,){20}x", r"(?=(a|a?)+b)", r"\s+\s+;x", r"(?i:(xy?)+)+z", r"(a|b|ab)*#",
     r"(\w+)\s*;",
+    r"\(.*\).*\(.*\).*;",
 ]  # fmt: skip
 
 
