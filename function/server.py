@@ -6,20 +6,41 @@ gunicorn --config python:function.server; every name below is one of its setting
 
 import contextlib
 import os
+import resource
 import socket
 import struct
+import threading
 
-from gunicorn.workers.base import Worker
+from gunicorn.workers import gthread
 
+import function.app  # noqa: F401  in the master, so that another worker starts at once
 from function import logs
+
+
+class Worker(gthread.ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
+    """Sees clients off in the threads that answered them.
+
+    gunicorn does so in the thread that accepts connections, and waits up to two seconds for a
+    client that does not close its end (gunicorn.util.close_graceful): so one made all others wait.
+    """
+
+    def handle(self, conn: gthread.TConn) -> object:
+        """Answer a request, and return whether more may come on its connection."""
+        more = super().handle(conn)
+        if not more:
+            conn.close(graceful=True)
+            conn.close = lambda **_: None
+        return more
+
 
 wsgi_app = "function.app:get_app()"
 
 # One process: one sandbox, one set of limits. Programs run in processes of their own anyway.
 workers = 1
-worker_class = "gthread"
+worker_class = Worker
 threads = 64  # more than may run programs at once, so that a refusal never waits behind them
 keepalive = 75  # seconds; longer than the idle time of the usual proxies
+worker_connections = 1000
 
 # A program in flight has its wall-clock limit left to finish in, and its answer to be sent.
 graceful_timeout = 15
@@ -30,7 +51,14 @@ _STALLED_AFTER = struct.pack("ll", 10, 0)  # a timeval: seconds, microseconds; s
 
 
 def on_starting(_server: object) -> None:
-    """Give the server's own lines the service's format; a wrong LOG_FORMAT is told later."""
+    """Make room for every connection, and give the server's own lines the service's format.
+
+    A worker that runs out of descriptors ends, with all that it was about to answer. A wrong
+    LOG_FORMAT is told later.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError):  # the hard limit is lower
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * worker_connections), hard))
     with contextlib.suppress(ValueError):
         logs.configure(os.environ.get("LOG_FORMAT") or "text")
 
@@ -38,8 +66,18 @@ def on_starting(_server: object) -> None:
 def post_fork(_server: object, worker: Worker) -> None:
     """Give a stalled client ten seconds for each read and write; a thread is never held longer.
 
-    Accepted sockets inherit these options from the listening ones.
+    A client that has sent nothing yet holds none: it is left to the kernel, tcp(7). Accepted
+    sockets inherit these options from the listening ones.
     """
     for listener in worker.sockets:
+        with contextlib.suppress(OSError):  # no TCP
+            listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 10)
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _STALLED_AFTER)
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _STALLED_AFTER)
+
+
+def post_worker_init(worker: Worker) -> None:
+    """Start every thread now: a worker that needs one later, and can have none, ends."""
+    all_started = threading.Barrier(threads)
+    for _ in range(threads):
+        worker.tpool.submit(all_started.wait)

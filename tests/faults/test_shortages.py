@@ -1,0 +1,123 @@
+"""No descriptor, no process, no disk left: refused or late, and right again when it is over."""
+
+import os
+import resource
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Service, message
+from tests.faults.parts import (
+    RIGHT_AGAIN_WITHIN,
+    connect,
+    eventually,
+    health,
+    held,
+    is_right,
+    parts,
+)
+from tools import processes
+
+
+def test_a_thousand_kept_connections_cost_no_descriptor_that_is_needed(
+    start_service: Callable[..., Service],
+) -> None:
+    """With the soft limit of most shells, of which so many connections would leave next to none."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        service = start_service()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    try:
+        assert is_right(service)
+        worker = parts(service).worker
+        with ExitStack() as held_open:
+            for _ in range(990):
+                connection = held_open.enter_context(connect(service))
+                connection.sendall(b"GET /test HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+            assert len(os.listdir(f"/proc/{worker}/fd")) > 990
+            assert is_right(service)
+        assert parts(service).worker == worker
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_without_descriptors_requests_are_refused_until_there_are_some(
+    start_service: Callable[..., Service],
+) -> None:
+    service = start_service()
+    eventually(lambda: is_right(service) and len(parts(service).guests) == 4)
+    before, now = held(service), parts(service)
+    limits = resource.prlimit(now.worker, resource.RLIMIT_NOFILE)
+    taken = sorted(map(int, os.listdir(f"/proc/{now.worker}/fd")))
+    resource.prlimit(now.worker, resource.RLIMIT_NOFILE, (taken[-1] + 3, limits[1]))
+    assert [is_right(service) for _ in range(5)] == [False] * 5
+    if Path(f"/proc/{now.worker}").exists():
+        resource.prlimit(now.worker, resource.RLIMIT_NOFILE, limits)
+    eventually(lambda: is_right(service), RIGHT_AGAIN_WITHIN)
+    eventually(lambda: held(service) <= before)
+    assert parts(service).worker == now.worker
+
+
+@pytest.fixture
+def few_processes() -> Iterator[Path]:
+    """A control group that can be told how many processes and threads it may have."""
+    roots = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
+    group = next(root for root in roots if root.exists()) / f"calcubot-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "pids.max").read_text()
+    except OSError as error:
+        pytest.skip(f"needs a control group with the pids controller: {error}")
+    yield group
+    eventually(lambda: not (group / "cgroup.procs").read_text())
+    group.rmdir()
+
+
+def test_without_processes_requests_are_refused_until_there_are_some(
+    start_service: Callable[..., Service], few_processes: Path
+) -> None:
+    service = start_service()
+    eventually(lambda: is_right(service) and len(parts(service).guests) == 4)
+    before = held(service)
+    for pid in processes.tree(service.process.pid):
+        (few_processes / "cgroup.procs").write_text(str(pid))
+    present = int((few_processes / "pids.current").read_text())
+    (few_processes / "pids.max").write_text(str(present))
+    assert all(is_right(service) for _ in range(12))  # each frees the process of the next
+    (few_processes / "pids.max").write_text("1")
+    answers = [is_right(service) for _ in range(8)]
+    assert not answers[-1]
+    (few_processes / "pids.max").write_text("max")
+    eventually(lambda: is_right(service), RIGHT_AGAIN_WITHIN)
+    eventually(lambda: held(service) <= before)
+    service.process.terminate()
+    assert service.process.wait(20) == 0
+
+
+def test_a_full_disk_costs_no_answer(start_service: Callable[..., Service], tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("mounting a small file system needs CAP_SYS_ADMIN")
+    try:
+        service = start_service(STORE=str(disk / "state.db"))
+        filler = disk / "filler"
+        with pytest.raises(OSError, match="No space"):
+            filler.write_bytes(bytes(1 << 20))
+        update = {"update_id": 7, "message": message("print(random.random())")}
+        first = service.request("POST", "/webhook", update).json()
+        assert service.request("POST", "/webhook", update).json() == first
+        assert all(is_right(service) for _ in range(20))
+        assert health(service)["store"]["state"] == "degraded"
+        filler.unlink()
+        eventually(lambda: health(service)["store"]["state"] == "ok")
+        assert service.request("POST", "/webhook", update).json() == first
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
