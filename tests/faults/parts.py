@@ -98,6 +98,14 @@ def is_right(service: Service) -> bool:
     return bool(text == expected)
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and is not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def overload() -> float:
     """By how much longer things may take on a machine that has more to do than it has cores."""
     return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))

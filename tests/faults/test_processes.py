@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ import urllib3
 from sandbox.policy import Policy
 from tests.conftest import Service, running_services
 from tests.faults import parts as faults
-from tests.faults.parts import RIGHT_AGAIN_WITHIN, eventually, held, is_right, parts
+from tests.faults.parts import RIGHT_AGAIN_WITHIN, eventually, held, is_alive, is_right, parts
 from tools import processes
 
 
@@ -156,10 +155,3 @@ def test_a_stopped_zygote_is_replaced_within_two_seconds(service: Service, whole
         assert is_right(service)
         answered.append(time.monotonic() - started)
     assert max(answered) < RIGHT_AGAIN_WITHIN * faults.overload()
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
