@@ -15,7 +15,7 @@ from tests.conftest import Service, message
 from tools import processes
 
 RIGHT_AGAIN_WITHIN = 2.0  # seconds after a fault
-_numbers = itertools.count(1000)
+senders = itertools.cycle(range(1000, 9000))  # more than ask within a minute
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def connect(service: Service) -> socket.socket:
 
 
 def question() -> tuple[dict[str, Any], str]:
-    """Return a message of a sender who never asked before, and the answer to it."""
-    number = next(_numbers)
+    """Return a message that nobody sent in the last minute, and the answer to it."""
+    number = next(senders)
     sender = {"id": number, "is_bot": False, "first_name": "Ada"}
     return message(f"{number}+1", **{"from": sender}), f"{number + 1} = {number}+1"
 
