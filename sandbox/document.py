@@ -6,6 +6,7 @@ empty value) are mistakes here, for a file that is reviewed should mean what it 
 """
 
 import re
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,7 @@ _SYNTAX_CURES = (
         "begin an entry of a list with `- `; write others as `name: value`",
     ),
     ("expected <block end>|block sequence|sequence entries", _ALIGN),
+    ("<document start>", "write each field as `name: value`, at the left margin"),
 )
 # What is missing is noticed at the next line or at the end: these name the place where it began.
 _NOTICED_LATE = re.compile("could not find expected|end of stream|document sep|expected ',' or")
@@ -213,10 +215,16 @@ def _compose(document: Document) -> yaml.Node | None:
         document.report_at(place, "yaml-syntax", message, "delete the character", value=value)
         return None
     try:
-        return loader.get_single_node()
+        node: yaml.Node | None = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
-        _report_syntax(document, error, loader.marks[-1:] if loader.flow_level else [])
+        if loader.continued and loader.flow_level <= 0 and "<block end>" in str(error.problem):
+            _report_continued(document, loader.continued[-1])
+        else:
+            _report_syntax(document, error, loader.marks[-1:] if loader.flow_level > 0 else [])
         return None
+    for mark in loader.continued:
+        _report_continued(document, mark)
+    return node
 
 
 class _Loader(yaml.SafeLoader):
@@ -226,6 +234,7 @@ class _Loader(yaml.SafeLoader):
         super().__init__(document.text)
         self._document = document
         self._depth = 0
+        self.continued: list[Any] = []  # where plain text of several lines begins
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -243,8 +252,10 @@ class _Loader(yaml.SafeLoader):
             self._refuse(mark, event.tag, "a tag changes what a value is", "delete it")
             event.tag = None
             event.implicit = (True, True) if isinstance(event, yaml.ScalarEvent) else True
-        if getattr(event, "style", None) and mark.line < event.end_mark.line:
-            raise yaml.composer.ComposerError(problem=_RUNS_ON, problem_mark=mark)
+        if isinstance(event, yaml.ScalarEvent) and mark.line < event.end_mark.line:  # type: ignore[union-attr]
+            if event.style:
+                raise yaml.composer.ComposerError(problem=_RUNS_ON, problem_mark=mark)
+            self.continued.append(mark)
         if self._depth == MAX_DEPTH:
             raise yaml.composer.ComposerError(
                 problem=f"nested more than {MAX_DEPTH} deep", problem_mark=mark
@@ -257,6 +268,21 @@ class _Loader(yaml.SafeLoader):
     def _refuse(self, mark: Any, value: str, message: str, cure: str) -> None:
         place = (mark.line + 1, mark.column + 1)
         self._document.report_at(place, "yaml-feature", message, cure, value=value)
+
+
+def _report_continued(document: Document, mark: Any) -> None:
+    """Tell of plain text of several lines: one lacks its dash, or the next is indented deeper."""
+    lines = _significant(document.text)
+    number = mark.line + 1
+    after = min(other for other in lines if other > number)
+    message = "this line and those after it are read as one entry"
+    begins_well = lines[number][: mark.column].strip()
+    if begins_well and not _is_odd(lines[number], lines[after], lines):
+        number = after
+        message = "this line is read as part of the entry above it"
+    line = lines[number]
+    place = (number, _indent(line) + 1)
+    document.report_at(place, "yaml-syntax", message, _ALIGN, value=line.strip())
 
 
 def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: list[Any]) -> None:
@@ -279,7 +305,9 @@ def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: list
             place, "yaml-feature", "a second document begins here", "delete the `---`"
         )
         return
-    if not opened and re.search("mapping values are not|expected <block end>", message):
+    if not opened and re.search(
+        "mapping values are not|expected <block end>|<document start>", message
+    ):
         place = _odd_one_out(document.text, place)
     cures = (cure for sign, cure in _SYNTAX_CURES if re.search(sign, message))
     document.report_at(
@@ -290,25 +318,40 @@ def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: list
 def _odd_one_out(text: str, place: Place) -> Place:
     """The place at fault for a wrong indent or a missing colon, noticed at `place`.
 
-    The line before is to blame if it is no `name: value` at the same indent, or if the line after
-    has the indent of the line where the mistake was noticed.
+    The line before is to blame if it is no `name: value` nor entry; if it has an empty list; if its
+    indent is an unusual one; or if the line after agrees with this one instead.
     """
-    lines = {
-        number: line
-        for number, line in enumerate(LINE_END.split(text), 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    }
+    lines = _significant(text)
     before = max((number for number in lines if number < place[0]), default=0)
     after = min((number for number in lines if number > place[0]), default=0)
     if not before or ": " in lines.get(place[0], "")[: place[1] - 1]:
         return place
-    indents = {number: len(line) - len(line.lstrip()) for number, line in lines.items()}
-    previous = lines[before].strip()
-    filled = re.match(r"\w+: +[^ #]", previous) and lines[place[0]].lstrip().startswith("-")
-    lacks_colon = not re.search("^- |:( |$)", previous)
-    if filled or lacks_colon or indents.get(after) == indents[place[0]] != indents[before]:
-        return before, indents[before] + 1
-    return place
+    here, previous = lines[place[0]], lines[before].strip()
+    if here.lstrip().startswith("-") and re.match(r"\w+: ", previous):
+        to_blame = previous.endswith(("[]", "{}"))
+    else:
+        agrees = after and _indent(lines[after]) == _indent(here) != _indent(lines[before])
+        to_blame = (
+            not re.search("^- |:( |$)", previous) or agrees or _is_odd(lines[before], here, lines)
+        )
+    return (before, _indent(lines[before]) + 1) if to_blame else place
+
+
+def _is_odd(first: str, second: str, lines: dict[int, str]) -> bool:
+    """Whether the first line's indent is unusual in the file, and the second's is usual."""
+    indents = [*filter(None, map(_indent, lines.values()))]
+    usual = {0, statistics.mode(indents)} if indents else {0}
+    return _indent(first) not in usual and _indent(second) in usual
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _significant(text: str) -> dict[int, str]:
+    """The lines that are not blank and no comment, by number."""
+    numbered = enumerate(LINE_END.split(text), 1)
+    return {n: line for n, line in numbered if line.strip() and not line.lstrip().startswith("#")}
 
 
 def _value(document: Document, node: yaml.Node, at: At) -> Any:
@@ -357,14 +400,9 @@ def _scalar(document: Document, node: Any, at: At) -> str | int | None:
     if node.tag == _INTEGER and _DECIMAL.fullmatch(text):
         return int(text)
     document.misread[at] = ""
-    if node.tag == _STRING:  # a deeper indent silently makes a line part of the entry above it
-        line = LINE_END.split(document.text)[node.end_mark.line]
-        place = (node.end_mark.line + 1, len(line) - len(line.lstrip()) + 1)
-        message = "this line is read as part of the entry above it"
-        document.report_at(place, "yaml-syntax", message, _ALIGN, value=line.strip(), at=at)
-    elif node.tag == _NULL and not text:
+    if node.tag == _NULL and not text:
         document.misread[at] = "null, for there is no value"
-    elif text != "*":
+    elif text != "*" and not several_lines:  # the loader has told of these
         document.misread[at] = _kind(node)
     return None
 

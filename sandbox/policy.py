@@ -160,7 +160,9 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(word, sorted(known), n=1)), None)
+    by_lower = {one.lower(): one for one in sorted(known)}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    return by_lower[near[0]] if near else None
 
 
 @functools.cache
