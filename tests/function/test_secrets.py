@@ -30,8 +30,9 @@ def memory(pid):
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
             first, last = (int(end, 16) for end in line.split()[0].split("-"))
             if line.split()[1].startswith("r") and "[v" not in line:  # [vvar], [vsyscall]
-                file.seek(first)
-                content.append(file.read(last - first))
+                with contextlib.suppress(OSError):  # a mapped file may end before its mapping
+                    file.seek(first)
+                    content.append(file.read(last - first))
     return b"".join(content)
 
 

@@ -1,5 +1,6 @@
 """What is remembered: in memory, in a file, and on a real Valkey or Redis server."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -154,7 +155,8 @@ def test_a_lost_file_costs_nothing_and_is_used_again_when_it_is_back(tmp_path: P
     folder.mkdir()
     assert within(5, lambda: store.status()["state"] == "ok")
     store.close()
-    assert open_store(str(folder / "state.db")).get("a") == "1"
+    with contextlib.closing(open_store(str(folder / "state.db"))) as again:
+        assert again.get("a") == "1"
 
 
 @pytest.mark.parametrize("content", [b"this is no database", b"SQLite format 3\0" + b"\xff" * 5000])

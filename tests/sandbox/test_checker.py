@@ -304,7 +304,8 @@ def test_other_dangerous_names_are_refused_in_every_position(policy: Policy, sou
 
 @pytest.mark.parametrize("source", NOT_OWN, ids=ascii)
 def test_a_name_that_may_be_the_builtin_is_refused(policy: Policy, source: str) -> None:
-    if sys.version_info < (3, 14) or "->" not in source:  # there, annotations wait for a reader
+    is_annotation = "->" in source or "x: print" in source  # on 3.14 they wait for a reader
+    if sys.version_info < (3, 14) or not is_annotation:
         ran = subprocess.run([sys.executable, "-c", source], capture_output=True, check=True)
         assert b"42" in ran.stdout, "this program is not what it is meant to be"
     assert "dangerous-name" in rules(source, policy)

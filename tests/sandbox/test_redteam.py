@@ -54,6 +54,7 @@ KINDS = {"error": {"error", "syntax_error", "crashed"}}
 ENDS_ELSE = {
     "RS-018": {"ok", "cpu_limit"},  # integers of any length are read
     "RS-020": {"output_limit", "cpu_limit"},  # and printed
+    "RS-066": {"cpu_limit"},  # where the interpreter takes its time to find it too deep
     "RS-083": {"error"},  # there is no sys.stderr to flood
     "RS-119": {"ok"},  # a guest ends without atexit's callbacks
 }
