@@ -167,7 +167,9 @@ def _syscalls(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
             verb = "no longer denies" if weaker else "denies"
             needs = sorted({need for call in members if (need := _need(call))})
             why = f": programs could {'; '.join(needs)}" if weaker and needs else ""
-            message = f"denied_syscalls {verb} {', '.join(members)}{why}"
+            lesser = {entry.partition("(")[0] for entry in (now if weaker else old) if "(" in entry}
+            shown = ", ".join(f"{call} wholly" if call in lesser else call for call in members)
+            message = f"denied_syscalls {verb} {shown}{why}"
             yield _change(new, weaker, new.place_of("denied_syscalls", entry), message, entry)
 
 

@@ -27,7 +27,10 @@ def subject(text: str) -> Subject:
 
 
 def edited(old: str, new: str) -> str:
-    """policy.yaml with the first `old` replaced."""
+    """policy.yaml with the first `old` replaced; a number that was tuned since is found as well."""
+    if re.fullmatch(r"\w+: \d+", old):
+        name = old.partition(" ")[0]
+        return re.sub(rf"\b{name} \d+", lambda _: new, POLICY, count=1)
     assert old in POLICY, old
     return POLICY.replace(old, new, 1)
 
