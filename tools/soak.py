@@ -1,13 +1,16 @@
-"""Mixes honest, hostile and faulty traffic for an hour, and reports leaks, drift and wrong answers.
+"""Mixes honest, hostile and faulty traffic against a service of its own, and finds what wears out.
 
-Honest programs are those of the corpus whose answer does not depend on time or chance; each must be
-answered as it was before the traffic began. Exits with 1 if anything is wrong.
+Exits with 1 if an answer was wrong, a hostile program reached what it wanted, processes,
+descriptors or memory were left behind, or answers became slower; with 2 if it could not run.
 """
 
 import argparse
+import http.client
+import itertools
 import json
 import os
 import random
+import signal
 import socket
 import statistics
 import sys
@@ -15,240 +18,238 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tools import processes
-from tools.launch import Service, ask, serving
-from tools.serve import ROOT
+from tools.launch import Service, serving
+from tools.serve import EXAMPLE
 
-CORPUS = ROOT / "tests/corpus"
-SAMPLE_SECONDS = 5.0
-THREADS = {"honest": 3, "hostile": 2, "faulty": 1}
-BUSY_ANSWERS = ("Too many", "Your other programs", "You sent many", "Out of order")
-DRIFT = 2.0  # times the first quarter's median, which the last quarter's may be
-GROWTH_MIB = 12.0
-
+# What is asked, and the whole answer; N is another number each time, M the one after it.
+HONEST = (
+    ("N+1", "M = N+1"),
+    ("import math\nmath.isqrt(N * N) + 1", "M"),
+    ("for i in range(3): print(i + N - 2)", None),
+    ("sum(range(N)) - sum(range(N - 1)) + 2", "M = sum(range(N)) - sum(range(N - 1)) + 2"),
+    ("[n for n in range(N + 2) if n > N][0]", "M = [n for n in range(N + 2) if n > N][0]"),
+    ("1/0 if N else 2", "ZeroDivisionError: division by zero"),
+)
+# Programs that take all they may or try what is not allowed; REACHED is in no right answer.
+HOSTILE = (
+    "while True: pass",
+    "[0] * 10**12",
+    "x = []\nwhile True: x.append('y' * 10**6)",
+    "while True: print('z' * 1000)",
+    "9**9**9",
+    "def f(): return f()\nf()",
+    "import os\nprint('REACHED', os.getpid())",
+    "().__class__.__base__.__subclasses__()\nprint('REACHED')",
+    "open('/etc/passwd').read()\nprint('REACHED')",
+    "'(' * 5000",
+    "(" * 5000,
+    "re.match('(a+)+$', 'a' * 40 + 'b')",
+)
+# Sent as they are; the connection is then cut.
 FAULTY = (
     b"",
-    b"GET / HTTP/1.1\r\n",
-    b"POST /message HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    b"Content-Length: 100\r\n\r\n{",
-    b"POST /message HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    b"Content-Length: 4\r\n\r\nnull",
-    b"POST /webhook HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    b"Content-Length: 99999999999\r\n\r\n",
-    b"GET /test HTTP/1.1\r\nHost: a\r\n\r\n" * 20,
-    b"\x16\x03\x01\x02\x00\x01\x00",
-    b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n",
+    b"POST /message HTTP/1.1\r\nHost: x\r\nContent-Le",
+    b"POST /message HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+    b"POST /message HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n{",
+    b"GET /" + b"x" * 10_000 + b" HTTP/1.1\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+    b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n" + b"x" * 10_000,
 )
+SENDERS = itertools.cycle(range(1, 5000))  # more than may ask within a minute by the policy
+MEMORY_MIB = 15.0  # what may be held beyond the beginning: caches, never a zygote with its guests
+QUIET_REQUESTS = 200
+REPAIR_SECONDS = 10.0  # in which connections may break after the worker was killed
+
+
+@dataclass
+class Tally:
+    """What came back so far, from all threads."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    worker_killed: float = -REPAIR_SECONDS
+
+    def note(self, kind: str, wrong: str = "") -> None:
+        """Count one request, with what was wrong about its answer."""
+        self.counts[kind] += 1
+        if wrong:
+            self.counts["wrong"] += 1
+            self.wrong.append(wrong[:500])
 
 
 @dataclass(frozen=True)
-class Sample:
-    """What the service held at one time, and the median of its answers since the last."""
+class Reading:
+    """What a service holds while nobody asks, and how quick it is then."""
 
-    seconds: float
     processes: int
     descriptors: int
     memory_mib: float
     median_ms: float
 
 
-@dataclass
-class Traffic:
-    """What was asked and answered; filled by many threads."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-    spans: list[float] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def note(self, kind: str, wrong: str = "", milliseconds: float | None = None) -> None:
-        """Count one request."""
-        with self.lock:
-            self.counts[kind] += 1
-            if wrong:
-                self.wrong.append(wrong[:500])
-            if milliseconds is not None:
-                self.spans.append(milliseconds)
-
-    def median_ms(self) -> float:
-        """Return the median time of 2+2 since the last call."""
-        with self.lock:
-            spans, self.spans = self.spans, []
-        return statistics.median(spans) if spans else 0.0
-
-
-def corpus(name: str) -> list[dict[str, Any]]:
-    """Return the rows of one of the tests' corpora."""
-    return [json.loads(line) for line in (CORPUS / name).read_text("utf-8").splitlines()]
-
-
-def steady_answers(port: int) -> dict[str, str]:
-    """Return the honest programs that get the same answer twice, with that answer."""
-    sources = [row["source"] for row in corpus("benign.jsonl") if "expect_stdout" in row]
-    first = {source: ask(port, source) for source in sources}
-    return {
-        source: answer
-        for source, answer in first.items()
-        if answer == ask(port, source) and answer and not answer.startswith(BUSY_ANSWERS)
-    }
-
-
-def honest(port: int, traffic: Traffic, chance: random.Random, known: dict[str, str]) -> None:
-    """Ask for 2+2 and for a program whose answer is known."""
-    sender = chance.randrange(10**6, 10**7)
-    begin = time.perf_counter()
-    answer = ask(port, "2+2", sender)
-    milliseconds = (time.perf_counter() - begin) * 1000
-    source, expected = chance.choice(list(known.items()))
-    for text, right, got in (
-        ("2+2", "4 = 2+2", answer),
-        (source, expected, ask(port, source, sender)),
-    ):
-        if got.startswith(BUSY_ANSWERS):
-            traffic.note("refused")
-        else:
-            traffic.note("honest", "" if got == right else f"{text!r} got {got!r}, not {right!r}")
-    traffic.note("timed", milliseconds=milliseconds)
-
-
-def hostile(port: int, traffic: Traffic, chance: random.Random, attacks: list[str]) -> None:
-    """Post a hostile program; whatever it is told, it must not have its way."""
-    source = chance.choice(attacks)
-    answer = ask(port, source, chance.randrange(100, 200))
-    traffic.note("hostile", f"{source!r} got {answer!r}" if "PWNED" in answer else "")
-
-
-def faulty(port: int, traffic: Traffic, chance: random.Random) -> None:
-    """Send what is no proper request, wait a little, and hang up."""
-    with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-        try:
-            connection.sendall(chance.choice(FAULTY))
-            connection.settimeout(chance.random())
-            answer = connection.recv(1 << 16)
-        except OSError:
-            answer = b""
-    wrong = answer.startswith(b"HTTP/1.1 500") or b"Traceback" in answer
-    traffic.note("faulty", repr(answer) if wrong else "")
-
-
-def sample(service: Service, begin: float, traffic: Traffic) -> Sample:
-    """Return what the service holds now."""
-    tree = processes.tree(service.pid)
-    return Sample(
-        seconds=round(time.monotonic() - begin, 1),
-        processes=len(tree),
-        descriptors=sum(map(_descriptors, tree)),
-        memory_mib=round(sum(map(processes.memory_mib, tree)), 1),
-        median_ms=round(traffic.median_ms(), 2),
-    )
-
-
-def _descriptors(pid: int) -> int:
+def ask(port: int, text: str) -> str:
+    """Ask a program of the next sender and return the reply. Raises OSError or HTTPException."""
+    person = EXAMPLE["from"] | {"id": next(SENDERS)}
+    body = json.dumps(EXAMPLE | {"from": person, "text": text})
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        return len(os.listdir(f"/proc/{pid}/fd"))
-    except OSError:
-        return 0
+        connection.request("POST", "/message", body, {"Content-Type": "application/json"})
+        return str(json.loads(connection.getresponse().read()).get("text"))
+    finally:
+        connection.close()
 
 
-def quiet(service: Service, begin: float, traffic: Traffic) -> Sample:
-    """Return what the service holds at rest: the least of the samples of a few seconds."""
-    samples = []
-    for _ in range(10):
-        time.sleep(0.4)
-        samples.append(sample(service, begin, traffic))
-    return min(samples, key=lambda one: (one.processes, one.descriptors))
-
-
-def run(minutes: float) -> dict[str, Any]:
-    """Do it all and return what was seen, ready for JSON; `problems` is empty if all is well."""
-    attacks = [row["source"] for row in corpus("attacks.jsonl") if row.get("run") != "reason-only"]
-    traffic, over = Traffic(), threading.Event()
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as service:
-        begin = time.monotonic()
-        known = steady_answers(service.port)
-        before = quiet(service, begin, traffic)
-
-        def repeat(kind: str, seed: int) -> None:
-            chance = random.Random(seed)  # nosec B311
-            while not over.is_set():
-                try:
-                    if kind == "honest":
-                        honest(service.port, traffic, chance, known)
-                    elif kind == "hostile":
-                        hostile(service.port, traffic, chance, attacks)
-                    else:
-                        faulty(service.port, traffic, chance)
-                except Exception as error:
-                    traffic.note("failed", f"{kind}: {error!r}")
-
-        threads = [
-            threading.Thread(target=repeat, args=[kind, seed])
-            for kind, count in THREADS.items()
-            for seed in range(count)
-        ]
-        for thread in threads:
-            thread.start()
-        samples = []
-        for _ in range(max(1, round(minutes * 60 / SAMPLE_SECONDS))):
-            time.sleep(SAMPLE_SECONDS)
-            samples.append(sample(service, begin, traffic))
-        over.set()
-        for thread in threads:
-            thread.join()
-        after = quiet(service, begin, traffic)
-        tracebacks = service.log.read_text(errors="replace").count("Traceback")
-    return {
-        "minutes": minutes,
-        "counts": dict(traffic.counts),
-        "before": asdict(before),
-        "after": asdict(after),
-        "samples": [asdict(one) for one in samples],
-        "problems": problems(before, after, samples, tracebacks) + traffic.wrong,
-    }
-
-
-def problems(before: Sample, after: Sample, samples: list[Sample], tracebacks: int) -> list[str]:
-    """Return what is wrong with the service's health, one sentence each."""
-    quarter = max(1, len(samples) // 4)
-    first, last = (
-        statistics.median(one.median_ms for one in part)
-        for part in (samples[:quarter], samples[-quarter:])
+def honest(port: int, tally: Tally) -> None:
+    """Ask what has one right answer."""
+    number = random.randrange(100, 10_000)  # nosec B311
+    question, answer = (
+        text and text.replace("N", str(number)).replace("M", str(number + 1))
+        for text in random.choice(HONEST)  # nosec B311
     )
-    judgements = {
-        f"processes: {before.processes} before, {after.processes} after": (
-            after.processes > before.processes
-        ),
-        f"descriptors: {before.descriptors} before, {after.descriptors} after": (
-            after.descriptors > before.descriptors
-        ),
-        f"memory: {before.memory_mib} MiB before, {after.memory_mib} MiB after": (
-            after.memory_mib > before.memory_mib + GROWTH_MIB
-        ),
-        f"2+2: {first} ms in the first quarter, {last} ms in the last": last > first * DRIFT,
-        f"{tracebacks} tracebacks in the log": tracebacks > 0,
+    expected = answer or "\n".join(str(number - 2 + i) for i in range(3))
+    reply = ask(port, question or "")
+    if "Too many programs" in reply:
+        return tally.note("refused")
+    return tally.note("honest", "" if reply.startswith(expected) else f"{question!r}: {reply!r}")
+
+
+def hostile(port: int, tally: Tally) -> None:
+    """Ask what must end within its limits, having reached nothing."""
+    program = random.choice(HOSTILE)  # nosec B311
+    reply = ask(port, program)
+    tally.note("hostile", f"{program!r}: {reply!r}" if "REACHED" in reply[:20] else "")
+
+
+def faulty(port: int, tally: Tally) -> None:
+    """Send what is no request, or half of one, and go away."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(random.choice(FAULTY))  # nosec B311
+        time.sleep(random.random() / 10)  # nosec B311
+    tally.note("faulty")
+
+
+def go_on(act: Callable[[int, Tally], None], service: Service, tally: Tally, end: float) -> None:
+    """Act again and again; what breaks is a wrong answer unless the worker was just killed."""
+    while time.monotonic() < end:
+        try:
+            act(service.port, tally)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            is_excused = act is faulty or time.monotonic() < tally.worker_killed + REPAIR_SECONDS
+            tally.note("broken", "" if is_excused else f"{act.__name__}: {error!r}")
+            time.sleep(0.1)
+
+
+def kill_in_turn(service: Service, tally: Tally, end: float, pause: float) -> None:
+    """Kill a guest, the zygote, the worker, and begin anew."""
+    for victim in itertools.cycle(("guest", "zygote", "worker")):
+        if time.monotonic() + pause > end:
+            return
+        time.sleep(pause)
+        below = processes.tree(service.pid)[1:]
+        zygotes = [pid for pid in below if "zygote.py" in processes.command_line(pid)]
+        if len(zygotes) < 3:
+            continue
+        if victim == "worker":
+            tally.worker_killed = time.monotonic()
+        pid = {"guest": zygotes[-1], "zygote": zygotes[0], "worker": below[0]}[victim]
+        os.kill(pid, signal.SIGKILL)
+        tally.note(f"killed {victim}")
+
+
+def read(service: Service) -> Reading:
+    """Wait until the service is at rest, and return what it holds then."""
+    spans = []
+    for _ in range(QUIET_REQUESTS):
+        begin = time.perf_counter()
+        ask(service.port, "2+2")
+        spans.append((time.perf_counter() - begin) * 1000)
+    time.sleep(3)
+    tree = processes.tree(service.pid)
+    descriptors = sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in tree)
+    memory = sum(map(processes.memory_mib, tree))
+    return Reading(len(tree), descriptors, memory, statistics.median(spans))
+
+
+def findings(first: Reading, last: Reading, tally: Tally) -> list[str]:
+    """Return one line for everything that should not be."""
+    found = [f"wrong answer: {answer}" for answer in tally.wrong[:10]]
+    if last.processes > first.processes:
+        found.append(f"processes left: {first.processes} at first, {last.processes} at last")
+    if last.descriptors > first.descriptors:
+        found.append(f"descriptors left: {first.descriptors} at first, {last.descriptors} at last")
+    if last.memory_mib > first.memory_mib + MEMORY_MIB:
+        found.append(f"memory left: {first.memory_mib:.1f} MiB, then {last.memory_mib:.1f} MiB")
+    if last.median_ms > 2 * first.median_ms + 1:
+        found.append(f"slower: median {first.median_ms:.2f} ms, then {last.median_ms:.2f} ms")
+    if not tally.counts["honest"]:
+        found.append("no honest program was answered at all")
+    return found
+
+
+def soak(service: Service, seconds: float) -> dict[str, Any]:
+    """Load a service for so long and return what came of it, ready for JSON."""
+    tally = Tally()
+    warm = min(seconds / 10, 60.0)
+    _drive(service, tally, warm, kills=1)
+    first = read(service)
+    _drive(service, tally, seconds - warm, kills=max(3, round(seconds / 60)))
+    last = read(service)
+    return {
+        "seconds": seconds,
+        "counts": dict(sorted(tally.counts.items())),
+        "first": asdict(first),
+        "last": asdict(last),
+        "findings": findings(first, last, tally),
     }
-    return [sentence for sentence, is_wrong in judgements.items() if is_wrong]
+
+
+def _drive(service: Service, tally: Tally, seconds: float, kills: int) -> None:
+    end = time.monotonic() + seconds
+    acts = [honest, honest, honest, hostile, hostile, faulty]
+    threads = [threading.Thread(target=go_on, args=[act, service, tally, end]) for act in acts]
+    pause = seconds / (kills + 1)
+    threads.append(threading.Thread(target=kill_in_turn, args=[service, tally, end, pause]))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def report(result: dict[str, Any]) -> str:
+    """Return the result as text for people."""
+    lines = [f"{name:14} {count:9}" for name, count in result["counts"].items()]
+    for name in ("first", "last"):
+        held = ", ".join(
+            f"{key.replace('_', ' ')} {value:.4g}" for key, value in result[name].items()
+        )
+        lines.append(f"at {name}: {held}")
+    lines += result["findings"] or ["nothing found"]
+    return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command and return the exit status."""
+    """Soak, print, and return the exit status."""
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--json", action="store_true", help="print all that was seen as JSON")
+    parser.add_argument("--minutes", type=float, default=60, help="how long (default: 60)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args(arguments)
-    seen = run(options.minutes)
-    if options.json:
-        print(json.dumps(seen, indent=2))
-    else:
-        print(", ".join(f"{count} {kind}" for kind, count in sorted(seen["counts"].items())))
-        for name in ("before", "after"):
-            print(f"{name}: " + ", ".join(f"{k} {v}" for k, v in seen[name].items()))
-        print(*(f"WRONG: {problem}" for problem in seen["problems"][:20]), sep="\n")
-    return 1 if seen["problems"] else 0
+    if options.minutes <= 0:
+        parser.error("--minutes must be more than 0")
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            with serving(Path(name)) as service:
+                result = soak(service, options.minutes * 60)
+        except SystemExit as error:  # it does not start, or answers wrongly from the beginning
+            print(error, file=sys.stderr)
+            return 2
+    print(json.dumps(result, indent=2) if options.json else report(result))
+    return 1 if result["findings"] else 0
 
 
 if __name__ == "__main__":

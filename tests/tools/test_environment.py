@@ -100,7 +100,7 @@ def test_what_is_missing_is_named_with_its_cure(clone: Path, flaw: str, cure: st
     assert (status, cure in error, "Traceback" in error) == (2, True, False)
 
 
-@pytest.mark.parametrize("tool", ["serve", "calc", "bench"])
+@pytest.mark.parametrize("tool", ["serve", "calc", "bench", "soak"])
 def test_each_tool_hands_its_arguments_to_its_module_from_any_folder(
     clone: Path, tmp_path: Path, tool: str
 ) -> None:

@@ -1,49 +1,55 @@
-import json
-import os
-import subprocess
-import sys
+"""tools/soak: it finds what it is there to find."""
+
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from tools import soak
-from tools.serve import ROOT
+from tools.soak import Reading, Tally, findings
 
-REST = soak.Sample(seconds=1, processes=8, descriptors=40, memory_mib=70, median_ms=2)
+CALM = Reading(processes=8, descriptors=40, memory_mib=60.0, median_ms=2.0)
 
 
-@pytest.mark.timeout(300)
-def test_a_few_seconds_of_all_kinds_of_traffic_leave_nothing_behind(tmp_path: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "tools.soak", "--minutes", "0.1", "--json"],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    seen = json.loads(result.stdout)
-    assert (seen["problems"], result.returncode) == ([], 0), result.stderr
-    assert {"honest", "hostile", "faulty"} <= seen["counts"].keys()
+def test_a_wrong_answer_is_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(soak, "HONEST", (("N+1", "N = N+1"),))
+    assert soak.main(["--minutes", "0.1"]) == 1
+    printed = capsys.readouterr().out
+    assert "wrong answer: " in printed
+    assert "killed worker" in printed
 
 
 @pytest.mark.parametrize(
-    ("after", "word"),
+    ("change", "found"),
     [
-        ({"processes": 9}, "processes"),
-        ({"descriptors": 41}, "descriptors"),
-        ({"memory_mib": 90}, "memory"),
         ({}, ""),
+        ({"processes": 9}, "processes left: 8 at first, 9 at last"),
+        ({"descriptors": 41}, "descriptors left: 40 at first, 41 at last"),
+        ({"memory_mib": 80.0}, "memory left: 60.0 MiB, then 80.0 MiB"),
+        ({"median_ms": 9.0}, "slower: median 2.00 ms, then 9.00 ms"),
     ],
 )
-def test_what_is_left_behind_is_named(after: dict[str, float], word: str) -> None:
-    found = soak.problems(REST, replace(REST, **after), [REST] * 8, tracebacks=0)
-    assert [sentence.partition(":")[0] for sentence in found] == [word] * bool(word)
+def test_what_is_left_behind_or_became_slower_is_found(change: dict[str, int], found: str) -> None:
+    tally = Tally()
+    tally.note("honest")
+    assert "\n".join(findings(CALM, replace(CALM, **change), tally)) == found
 
 
-def test_slower_answers_and_tracebacks_are_problems() -> None:
-    slower = [REST] * 4 + [replace(REST, median_ms=5)] * 4
-    [drift] = soak.problems(REST, REST, slower, tracebacks=0)
-    assert drift == "2+2: 2.0 ms in the first quarter, 5.0 ms in the last"
-    assert soak.problems(REST, REST, [REST] * 8, tracebacks=1) == ["1 tracebacks in the log"]
+def test_silence_is_no_success() -> None:
+    assert findings(CALM, CALM, Tally()) == ["no honest program was answered at all"]
+
+
+def test_a_hostile_program_that_gets_what_it_wants_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(soak, "ask", lambda port, text: "REACHED it")
+    tally = Tally()
+    soak.hostile(0, tally)
+    assert tally.counts["wrong"] == 1
+
+
+def test_no_time_is_a_wrong_argument() -> None:
+    with pytest.raises(SystemExit) as end:
+        soak.main(["--minutes", "0"])
+    assert end.value.code == 2
