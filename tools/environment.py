@@ -17,9 +17,6 @@ if sys.version_info < (3, 11):  # noqa: UP036  an older interpreter is what this
 import fcntl
 import hashlib
 import os
-import shutil
-import subprocess  # nosec B404
-import venv
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
@@ -81,6 +78,10 @@ def make(folder: Path, lock: Path) -> None:
             f"{sys.executable} cannot create environments. Install its venv package "
             "(Debian, Ubuntu: apt install python3-venv) and try again."
         )
+    import shutil
+    import subprocess  # nosec B404
+    import venv  # only here: with it every start of every tool would take a tenth of a second more
+
     print(f"Preparing {folder} (once, about a minute) ...", file=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True, symlinks=True)
