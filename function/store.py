@@ -145,8 +145,10 @@ class File:
         now = time.time()
         rows = self._do(
             "INSERT INTO entries VALUES (?1, '1', ?3) ON CONFLICT (key) DO UPDATE SET"
-            " value = CASE WHEN expires > ?2 THEN value + 1 ELSE 1 END,"
-            " expires = CASE WHEN expires > ?2 THEN expires ELSE ?3 END RETURNING value",
+            # What would expire later than one set now was set before the clock was set back.
+            " value = CASE WHEN expires > ?2 AND expires <= ?3 THEN value + 1 ELSE 1 END,"
+            " expires = CASE WHEN expires > ?2 AND expires <= ?3 THEN expires ELSE ?3 END"
+            " RETURNING value",
             *(key, now, now + seconds),
         )
         return int(rows[0][0])

@@ -74,6 +74,7 @@ def test_no_two_programs_draw_the_same_numbers(heavy: Sandbox, source: str) -> N
     assert len(set(drawn)) == len(drawn)
 
 
+@pytest.mark.filterwarnings("ignore")  # some names are deprecated, which is no matter here
 def test_no_public_name_leads_to_a_module_that_is_not_allowed(heavy: Sandbox) -> None:
     policy, found = heavy.policy, []
     waiting = [(name, importlib.import_module(name)) for name in MODULES]
