@@ -140,6 +140,6 @@ def find_failing(subject: Subject, interpreter: Interpreter) -> Iterator[Finding
     entries = [entry for entry, _ in subject.entries("denied_syscalls")]
     entry, call = interpreter.needed_syscalls(entries)
     if entry and entry not in _NOW_AND_THEN:
-        message = f"the interpreter needs {call}: {interpreter.exercise().reason}"
+        message = f"the interpreter needs {call}: {interpreter.trial.reason}"
         cure = "delete it" if entry == call else f"name its other calls, without {call}"
         yield subject.at_entry(NEEDED, "denied_syscalls", entry, message, cure)

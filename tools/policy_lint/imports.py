@@ -21,6 +21,15 @@ MISSING = Rule(
     "- statistic",
     "Correct the name, install the package, or delete the entry.",
 )
+FAILS = Rule(
+    "import-fails",
+    "error",
+    "The allowed modules cannot be imported",
+    "The fork server imports all of them when it starts, so the bot would not start. Shown by "
+    "starting it.",
+    "- mypackage, which needs a library that is not installed",
+    "Repair or delete the module that the reason names.",
+)
 IMPURE = Rule(
     "import-impure",
     "error",
@@ -55,7 +64,7 @@ SHADOWS = Rule(
     "preloaded: {sum: math}",
     "Choose another name.",
 )
-RULES = {rule.id: rule for rule in (MISSING, IMPURE, UNREVIEWED, EXPOSES, SHADOWS)}
+RULES = {rule.id: rule for rule in (MISSING, FAILS, IMPURE, UNREVIEWED, EXPOSES, SHADOWS)}
 
 
 def find(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
@@ -83,10 +92,10 @@ def find(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
 
 
 def find_failing(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
-    """That the modules cannot be imported together, though each of them is there."""
-    message = f"the fork server cannot import the allowed modules: {interpreter.exercise().reason}"
-    cure = "delete or repair the one that the reason names"
-    yield subject.at_heading(MISSING, "allowed_imports", message, cure)
+    """That the modules cannot be imported, though each of them is there."""
+    message = f"the fork server cannot import the allowed modules: {interpreter.trial.reason}"
+    cure = "repair the one that the reason names, or delete it"
+    yield subject.at_heading(FAILS, "allowed_imports", message, cure)
 
 
 def find_exposed(subject: Subject, policy: Policy, answer: dict[str, Any]) -> Iterator[Finding]:

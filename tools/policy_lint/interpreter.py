@@ -39,7 +39,7 @@ ROOMY_RLIMITS = Rlimits(
     processes=0,
 )
 
-# What any program may do. The last line's value is echoed.
+# What any program may do.
 _EXERCISE = r"""
 import sys
 def deep(value):
@@ -79,19 +79,19 @@ if "re" in MODULES:
 if "statistics" in MODULES:
     import statistics
     assert statistics.median([1, 2, 9]) == 2
-6 * 7
 """
 
 
 @dataclass(frozen=True)
 class Trial:
-    """How the exercise went: empty where it did well, else the reason."""
+    """How a program went: the last line that it printed, or the reason why it failed."""
 
     reason: str
+    last_line: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether a program could do what any program may."""
+        """Whether it came to its end."""
         return not self.reason
 
 
@@ -107,56 +107,62 @@ class Interpreter:
         return tuple(name for name in self.policy.allowed_imports if not _exists(name))
 
     @cached_property
+    def trial(self) -> Trial:
+        """The exercise and then the explorer, under the policy's own rlimits and denials."""
+        return self._try(f"{_EXERCISE}\n{self._explorer}")
+
+    @property
     def exposed(self) -> dict[str, Any]:
         """What programs can reach; `in_guest.py` says what is in it.
 
         Raises SandboxUnavailable where no guest can be had.
         """
-        policy = self.policy
-        modules = [name for name in self._modules if gives(name) is None]
-        question = {
-            "modules": modules,
-            "closed": sorted(policy.dangerous_attrs | policy.dangerous_names),
-            "names": sorted(policy.dangerous_names),
-            "outside": OUTSIDE,
-        }
-        last = f"import json\njson.dumps(answer({question!r}))"
-        program = f"{_EXPLORER.read_text('utf-8')}\n{last}"
-        roomy = replace(
-            self._variant(modules),
-            rlimits=ROOMY_RLIMITS,
-            denied_syscalls=policy.denied_syscalls & syscalls.expand(syscalls.GROUPS),
-        )
-        outcome = _run(roomy, program)
-        if outcome.kind != "ok":
-            raise SandboxUnavailable(f"{outcome.kind}: {outcome.error or 'no answer'}")
-        answer: dict[str, Any] = json.loads(outcome.output)
+        trial = self.trial
+        if not trial.passed:
+            known = self.policy.denied_syscalls & syscalls.expand(syscalls.GROUPS)
+            trial = self._try(self._explorer, rlimits=ROOMY_RLIMITS, denied_syscalls=known)
+        if not trial.passed:
+            raise SandboxUnavailable(trial.reason)
+        answer: dict[str, Any] = json.loads(trial.last_line)
         return answer
 
     def exercise(self, *, modules_too: bool = True, **changes: Any) -> Trial:
         """Run what any program may do under the policy's rlimits and denials, or others."""
-        modules = [name for name in self._modules if modules_too and gives(name) is None]
-        variant = replace(self._variant(modules), **changes)
-        program = f"MODULES = {modules!r}\n{_EXERCISE}"
+        return self._try(f"{_EXERCISE}\n'done'", modules_too=modules_too, **changes)
+
+    def _try(self, program: str, *, modules_too: bool = True, **changes: Any) -> Trial:
+        modules = self._modules if modules_too else []
         try:
-            outcome = _run(variant, program)
+            variant = replace(self._variant(modules), **changes)
+            outcome = _run(variant, f"MODULES = {modules!r}\n{program}")
         except SandboxUnavailable as error:
             return Trial(str(error))
-        if outcome.kind == "ok" and outcome.output.endswith("\n42\n"):
-            return Trial("")
-        return Trial(f"{outcome.kind.replace('_', ' ')}: {outcome.error}".rstrip(": "))
+        if outcome.kind != "ok":
+            return Trial(f"{outcome.kind.replace('_', ' ')}: {outcome.error}".rstrip(": "))
+        lines = outcome.output.splitlines()
+        return Trial("", lines[-1]) if lines else Trial("it printed nothing")
+
+    @property
+    def _explorer(self) -> str:
+        policy = self.policy
+        question = {
+            "modules": self._modules,
+            "closed": sorted(policy.dangerous_attrs | policy.dangerous_names),
+            "names": sorted(policy.dangerous_names),
+            "outside": OUTSIDE,
+        }
+        return f"{_EXPLORER.read_text('utf-8')}\nimport json\njson.dumps(answer({question!r}))"
 
     @cached_property
     def limits_are_to_blame(self) -> bool:
         """Whether the exercise fails, and only for the policy's rlimits."""
-        return not self.exercise().passed and self.exercise(rlimits=ROOMY_RLIMITS).passed
+        return not self.trial.passed and self.exercise(rlimits=ROOMY_RLIMITS).passed
 
     @cached_property
     def modules_are_to_blame(self) -> bool:
         """Whether the exercise fails, and only for the allowed modules."""
         free: dict[str, Any] = {"rlimits": ROOMY_RLIMITS, "denied_syscalls": frozenset[str]()}
-        with_modules = self.exercise(**free)
-        return not with_modules.passed and self.exercise(modules_too=False, **free).passed
+        return not self.exercise(**free).passed and self.exercise(modules_too=False, **free).passed
 
     def needed_syscalls(self, entries: Iterable[str]) -> tuple[str, str]:
         """The entry of denied_syscalls, and the call in it, that the interpreter cannot be without.
@@ -177,7 +183,12 @@ class Interpreter:
 
     @cached_property
     def _modules(self) -> list[str]:
-        return [name for name in self.policy.allowed_imports if name not in self.missing]
+        """Allowed modules that are there; impure ones need no exploring."""
+        return [
+            name
+            for name in self.policy.allowed_imports
+            if name not in self.missing and gives(name) is None
+        ]
 
     def _variant(self, modules: list[str]) -> Policy:
         """The policy as any machine can try it, with the bounds of _ROOMY."""

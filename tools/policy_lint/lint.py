@@ -64,7 +64,7 @@ def _find(subject: Subject, policy: Policy, wanted: Collection[str]) -> list[Fin
     interpreter = Interpreter(policy)
     with ThreadPoolExecutor() as pool:
         slow: list[Future[list[Finding]]] = [
-            pool.submit(_collect, find, subject, policy, interpreter)
+            pool.submit(list, find(subject, policy, interpreter))
             for find, rules in _SLOW.items()
             if not rules.isdisjoint(wanted)
         ]
@@ -82,31 +82,25 @@ def _find(subject: Subject, policy: Policy, wanted: Collection[str]) -> list[Fin
 _Finder = Callable[[Subject, Policy, Interpreter], Iterator[Finding]]
 
 
-def _collect(
-    find: _Finder, subject: Subject, policy: Policy, interpreter: Interpreter
-) -> list[Finding]:
-    try:
-        return list(find(subject, policy, interpreter))
-    except SandboxUnavailable as error:
-        cure = "run the lint where the bot can run"
-        return [subject.at_heading(NOT_TRIED, "version", f"no guest could be run: {error}", cure)]
-
-
-def _find_reachable(
+def _find_by_guests(
     subject: Subject, policy: Policy, interpreter: Interpreter
 ) -> Iterator[Finding]:
-    answer = interpreter.exposed
-    yield from imports.find_exposed(subject, policy, answer)
-    yield from names.find_unknown(subject, policy, answer)
-
-
-def _find_failing(subject: Subject, policy: Policy, interpreter: Interpreter) -> Iterator[Finding]:
     if interpreter.limits_are_to_blame:
         yield from limits.find_failing(subject, policy, interpreter)
-    elif interpreter.modules_are_to_blame:
+    elif not interpreter.trial.passed and interpreter.modules_are_to_blame:
         yield from imports.find_failing(subject, interpreter)
-    elif not interpreter.exercise().passed:
+    elif not interpreter.trial.passed:
         yield from denials.find_failing(subject, interpreter)
+    try:
+        answer = interpreter.exposed
+    except SandboxUnavailable as error:
+        message = f"no guest could be run: {error}"
+        yield subject.at_heading(
+            NOT_TRIED, "version", message, "run the lint where the bot can run"
+        )
+        return
+    yield from imports.find_exposed(subject, policy, answer)
+    yield from names.find_unknown(subject, policy, answer)
 
 
 def _find_words(subject: Subject, policy: Policy, _: Interpreter) -> Iterator[Finding]:
@@ -114,8 +108,16 @@ def _find_words(subject: Subject, policy: Policy, _: Interpreter) -> Iterator[Fi
 
 
 _SLOW: dict[_Finder, frozenset[str]] = {
-    _find_reachable: frozenset({imports.EXPOSES.id, names.NAME_UNKNOWN.id, names.ATTR_UNKNOWN.id}),
-    _find_failing: frozenset({limits.TOO_SMALL.id, denials.NEEDED.id}),
+    _find_by_guests: frozenset(
+        {
+            imports.EXPOSES.id,
+            imports.FAILS.id,
+            names.NAME_UNKNOWN.id,
+            names.ATTR_UNKNOWN.id,
+            limits.TOO_SMALL.id,
+            denials.NEEDED.id,
+        }
+    ),
     _find_words: frozenset(words.RULES),
 }
 
