@@ -75,11 +75,11 @@ def find(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
             message = f"{module} gives programs {what}"
             cure = f"delete it, or accept it: # accept {IMPURE.id}: REASON"
             yield finding(IMPURE, subject.path, place, message, cure, module)
-        elif module in interpreter.missing:
+        if module in interpreter.missing:
             cure = did_you_mean(module, pure() - {module}, "install it or delete the entry")
             message = f"this interpreter has no module {module}"
             yield finding(MISSING, subject.path, place, message, cure, module)
-        elif module.partition(".")[0] not in sys.stdlib_module_names:
+        elif not what and module.partition(".")[0] not in sys.stdlib_module_names:
             message = f"{module} is not in the standard library, and its functions are not judged"
             cure = f"accept it when you have read it: # accept {UNREVIEWED.id}: REASON"
             yield finding(UNREVIEWED, subject.path, place, message, cure, module)

@@ -32,12 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         wanted = _wanted(options.select, options.ignore)
         if options.list_rules:
-            print(
-                "".join(
-                    f"{rule.id:24}{rule.severity:9}{rule.summary}\n" for rule in RULES.values()
-                ),
-                end="",
-            )
+            for rule in RULES.values():
+                print(f"{rule.id:24}{rule.severity:9}{rule.summary}")
             return CLEAN
         if options.explain:
             print(_explanation(_rule(options.explain)))
