@@ -77,7 +77,8 @@ def read_old(name: str, path: Path) -> Subject:
     if not name.startswith("git:"):
         return read(Path(name))
     revision = name.removeprefix("git:")
-    command = ["git", "-C", str(path.resolve().parent), "show", f"{revision}:./{path.name}"]
+    folder = str(path.resolve().parent)
+    command = ["git", "-C", folder, "show", "--end-of-options", f"{revision}:./{path.name}"]
     try:
         done = subprocess.run(command, capture_output=True, check=False)  # nosec B603
     except OSError as error:
