@@ -85,12 +85,15 @@ class Tally:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a service holds while nobody asks, and how quick it is then."""
+    """What a service holds while nobody asks, and how quick the quickest tenth of answers is then.
+
+    A median would tell of the machine's other work.
+    """
 
     processes: int
     descriptors: int
     memory_mib: float
-    median_ms: float
+    quick_ms: float
 
 
 def ask(port: int, text: str) -> str:
@@ -173,7 +176,7 @@ def read(service: Service) -> Reading:
     tree = processes.tree(service.pid)
     descriptors = sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in tree)
     memory = sum(map(processes.memory_mib, tree))
-    return Reading(len(tree), descriptors, memory, statistics.median(spans))
+    return Reading(len(tree), descriptors, memory, statistics.quantiles(spans, n=10)[0])
 
 
 def findings(first: Reading, last: Reading, tally: Tally) -> list[str]:
@@ -185,8 +188,10 @@ def findings(first: Reading, last: Reading, tally: Tally) -> list[str]:
         found.append(f"descriptors left: {first.descriptors} at first, {last.descriptors} at last")
     if last.memory_mib > first.memory_mib + MEMORY_MIB:
         found.append(f"memory left: {first.memory_mib:.1f} MiB, then {last.memory_mib:.1f} MiB")
-    if last.median_ms > 2 * first.median_ms + 1:
-        found.append(f"slower: median {first.median_ms:.2f} ms, then {last.median_ms:.2f} ms")
+    if last.quick_ms > 2 * first.quick_ms + 1:
+        found.append(
+            f"slower: a tenth came within {first.quick_ms:.2f} ms, then {last.quick_ms:.2f} ms"
+        )
     if not tally.counts["honest"]:
         found.append("no honest program was answered at all")
     return found
