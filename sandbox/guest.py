@@ -33,10 +33,10 @@ _ERROR_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class World:
-    """What a program finds, made once: names bound to modules, builtins, and room to print."""
+    """What a program finds, made once by the zygote: its own module, and room to print."""
 
-    preloaded: Mapping[str, types.ModuleType]
-    reduced_builtins: Mapping[str, object]
+    main: types.ModuleType
+    stdout: io.TextIOWrapper
     output_bytes: int
 
 
@@ -47,8 +47,12 @@ def main(world: World) -> NoReturn:
     request = _read_request()
     if request is None:
         os._exit(0)
-    sys.stdout = _text(_Capped(1, world.output_bytes))
-    namespace = _namespace(world, request["helpers"], request["unchecked"])
+    sys.stdout = world.stdout
+    namespace = world.main.__dict__
+    if request["helpers"]:
+        namespace.update(_HELPERS)
+    if request["unchecked"]:
+        namespace["__builtins__"] = builtins
     end(*_run(request["source"], namespace))
 
 
@@ -83,8 +87,8 @@ def _read_request() -> dict[str, Any] | None:
 
 def _rehearse(world: World) -> None:
     """Run a program into the void, so that this process's copies of the pages it needs exist."""
-    sys.stdout = _text(io.BytesIO())
-    _run("import math\nmath.pi", _namespace(world, False, False))
+    sys.stdout = _REHEARSAL
+    _run("2+2", world.main.__dict__)
 
 
 def _text(raw: Any) -> io.TextIOWrapper:
@@ -114,19 +118,29 @@ class _Capped(io.RawIOBase):
         return written
 
 
-def _namespace(world: World, helpers: bool, unchecked: bool) -> dict[str, Any]:
-    """Return the globals of a program, which also become the module `__main__`."""
+_REHEARSAL = _text(io.BytesIO())
+_HELPERS = {name: getattr(user_defined, name) for name in user_defined.__all__}
+
+
+def prepare(
+    preloaded: Mapping[str, types.ModuleType],
+    removed: Collection[str],
+    allowed: frozenset[str],
+    output_bytes: int,
+) -> World:
+    """Return what programs find, and make it the module `__main__`.
+
+    Takes the names that are there without an import, the builtins that are not, the modules that
+    may be imported, and how much may be printed.
+    """
     main_module = types.ModuleType("__main__")
-    namespace = main_module.__dict__
-    namespace.update(world.preloaded)
-    if helpers:
-        namespace.update((name, getattr(user_defined, name)) for name in user_defined.__all__)
-    namespace["__builtins__"] = builtins if unchecked else dict(world.reduced_builtins)
+    main_module.__dict__.update(preloaded)
+    main_module.__dict__["__builtins__"] = _reduced_builtins(removed, allowed)
     sys.modules["__main__"] = main_module
-    return namespace
+    return World(main_module, _text(_Capped(1, output_bytes)), output_bytes)
 
 
-def reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:
+def _reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:
     """Return the builtins without those removed, and with an import of allowed modules alone."""
     reduced = {
         name: value

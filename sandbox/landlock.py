@@ -8,7 +8,7 @@ import ctypes
 import os
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same number everywhere
 _CREATE_RULESET_VERSION = 1
@@ -88,7 +88,11 @@ def _allow_reading(ruleset: int, path: str) -> None:
         os.close(parent)
 
 
-def restrict_self(ruleset: int, abi_version: int) -> None:
-    """Put the calling thread under the ruleset for good. Needs no_new_privs; raises OSError."""
+def restriction(ruleset: int, abi_version: int) -> tuple[Callable[..., int], tuple[object, ...]]:
+    """Return the call, with its arguments, that puts the calling thread under the ruleset for good.
+
+    It needs no_new_privs, and returns -1 with errno set if it fails.
+    """
     flags = _LOG_SAME_EXEC_OFF if abi_version >= 7 else 0
-    _syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(flags))
+    arguments = ctypes.c_long(_RESTRICT_SELF), ctypes.c_int(ruleset), ctypes.c_uint32(flags)
+    return _libc.syscall, arguments

@@ -7,9 +7,10 @@ calls a filter allows whatever their arguments, and runs no filter for these.
 
 import ctypes
 import errno
+import functools
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -38,7 +39,6 @@ _KILL_PROCESS: Final = 0x80000000
 _ERRNO: Final = 0x00050000
 _ALLOW: Final = 0x7FFF0000
 _SET_MODE_FILTER: Final = 1
-_PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _libc = ctypes.CDLL(None, use_errno=True)
 
 # Callers of these fall back on an older call if the kernel lacks them, not if it says EPERM. The
@@ -190,17 +190,22 @@ def _search(ranges: list[tuple[int, _Code]]) -> _Code:
     return ((_JUMP_AT_LEAST, 0, 1, first), (_JUMP, 0, 0, len(below)), *below, *above)
 
 
-def install(program: bytes) -> None:
-    """Install a built filter on the calling thread, for good.
+@functools.cache
+def installation(program: bytes) -> tuple[Callable[..., int], tuple[object, ...]]:
+    """Return the call, with its arguments, that puts a built filter on the calling thread for good.
 
-    Needs no_new_privs (or CAP_SYS_ADMIN) beforehand. Raises OSError with the kernel's errno.
+    It needs no_new_privs (or CAP_SYS_ADMIN), and returns -1 with errno set if it fails.
     """
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: unsigned short len, padding, struct sock_filter *filter.
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
     call = ctypes.c_long(TABLES[os.uname().machine]["seccomp"])
-    failed = _libc.syscall(call, _SET_MODE_FILTER, 0, header)
-    if failed and ctypes.get_errno() == errno.ENOSYS:  # Linux before 3.17
-        failed = _libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), header)
-    if failed:
+    # The call takes three arguments; the fourth keeps the instructions in memory.
+    return _libc.syscall, (call, _SET_MODE_FILTER, 0, header, instructions)
+
+
+def install(program: bytes) -> None:
+    """Install a built filter on the calling thread, for good. Raises OSError."""
+    call, arguments = installation(program)
+    if call(*arguments) == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

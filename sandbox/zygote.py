@@ -73,6 +73,7 @@ class _ForkServer:
         self.rlimits = tuple((which, limit) for which, limit in config["rlimits"])
         self.filter = base64.b64decode(config["filter"]) if config["filter"] else None
         self.ruleset: tuple[int, int] | None = None
+        self.steps: list[tuple[confine.Step, ...]] = []  # by slot
         self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
         self.numbers = itertools.count()
         self.slots = deque(range(config["uid_count"]))  # one uid each, reused as late as possible
@@ -100,6 +101,7 @@ class _ForkServer:
             first = self.config["first_uid"]
             in_force["uid"] = f"{first} to {first + self.config['uid_count'] - 1}"
         self._try_a_guest()
+        self.steps = [confine.prepare(self._layers(slot)) for slot in self.slots]
         return in_force
 
     def _try_a_guest(self) -> None:
@@ -230,7 +232,7 @@ class _ForkServer:
             sys.stdin = sys.stderr = None
             for target, descriptor in enumerate(descriptors):
                 os.dup2(descriptor, target)
-            confine.confine(self._layers(slot))
+            confine.take(self.steps[slot])
             for source in self.random_sources:
                 source.seed()
             if "numpy" in sys.modules:
@@ -265,9 +267,10 @@ def _world(config: dict[str, Any]) -> guest.World:
     for name in _LAZY:
         with contextlib.suppress(ImportError):  # not in every version of Python
             importlib.import_module(name)
-    return guest.World(
+    return guest.prepare(
         preloaded={name: modules[module] for name, module in config["preloaded"].items()},
-        reduced_builtins=guest.reduced_builtins(config["dangerous_names"], frozenset(modules)),
+        removed=config["dangerous_names"],
+        allowed=frozenset(modules),
         output_bytes=config["output_bytes"],
     )
 
