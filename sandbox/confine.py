@@ -12,7 +12,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sandbox import landlock, seccomp
 
@@ -39,8 +39,7 @@ class LayerError(Exception):
         self.layer = layer
 
 
-@dataclass(frozen=True)
-class Layers:
+class Layers(NamedTuple):
     """What a guest gives up. None leaves a layer out: where the platform has none, or in a test.
 
     `rlimits` are (resource, limit) pairs; `uid` is user and group at once; `ruleset` is a

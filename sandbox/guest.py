@@ -16,8 +16,7 @@ import struct
 import sys
 import types
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from sandbox import user_defined
 
@@ -31,8 +30,7 @@ _NAME = "<program>"
 _ERROR_CHARACTERS = 2000
 
 
-@dataclass(frozen=True)
-class World:
+class World(NamedTuple):
     """What a program finds, made once by the zygote: its own module, and room to print."""
 
     main: types.ModuleType

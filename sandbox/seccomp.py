@@ -11,9 +11,8 @@ import functools
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox.syscalls import TABLES
 
@@ -58,16 +57,14 @@ _UNKNOWN: Final = _return(_ERRNO | errno.ENOSYS)
 _KILLED: Final = _return(_KILL_PROCESS)
 
 
-@dataclass(frozen=True)
-class Bits:
+class Bits(NamedTuple):
     """Refuse when argument number `argument`, a 32-bit integer, has any bit of `mask`."""
 
     argument: int
     mask: int
 
 
-@dataclass(frozen=True)
-class Unless:
+class Unless(NamedTuple):
     """Refuse when argument number `argument` is none of `values`.
 
     The kernel takes the argument as a 32-bit integer and drops the upper half, and so does this;
