@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import falcon
 
@@ -22,6 +23,7 @@ from sandbox.sandbox import Sandbox, SandboxUnavailable
 log = logging.getLogger(__name__)
 
 App = falcon.App[falcon.Request, falcon.Response]
+LAST_GOOD_POLICY = "LAST_GOOD_POLICY"  # where it is kept; set by function.server
 STOP_THE_SERVER = 4  # gunicorn.arbiter.Arbiter.APP_LOAD_ERROR: any other code means "try again"
 
 
@@ -57,10 +59,9 @@ def get_app() -> App:
     try:
         logs.configure(os.environ.get("LOG_FORMAT") or "text")
         settings = load_settings(os.environ)
-        sandbox = Sandbox(load_policy(settings.policy_path), [str(settings.config_path)])
         store = open_store(settings.store)
-        sandbox.start()
-        watch = PolicyWatch(sandbox, settings.policy_path)
+        sandbox = _start_sandbox(settings)
+        watch = PolicyWatch(sandbox, settings.policy_path, os.environ.get(LAST_GOOD_POLICY))
         if settings.metrics:
             from function import metrics
 
@@ -73,6 +74,27 @@ def get_app() -> App:
     api = BotApi(settings.token, settings.telegram_api_url) if settings.delivery == "api" else None
     watch.start()
     return create_app(settings, sandbox, store, api, watch)
+
+
+def _start_sandbox(settings: Settings) -> Sandbox:
+    """Start a sandbox under the policy file, or under the last good one if there has been one.
+
+    A worker that replaces another must not fall over an edit that the other one has refused.
+    """
+    kept = os.environ.get(LAST_GOOD_POLICY, "")
+    try:
+        return _started(settings, settings.policy_path)
+    except (PolicyError, SandboxUnavailable) as error:
+        if not os.path.exists(kept):
+            raise
+        log.error("the policy is refused, the last good one goes on:\n%s", error)
+        return _started(settings, Path(kept))
+
+
+def _started(settings: Settings, policy: Path) -> Sandbox:
+    sandbox = Sandbox(load_policy(policy), [str(settings.config_path)])
+    sandbox.start()
+    return sandbox
 
 
 def _ask_name(settings: Settings) -> str:

@@ -7,13 +7,15 @@ gunicorn --config python:function.server; every name below is one of its setting
 import contextlib
 import os
 import resource
+import shutil
 import socket
 import struct
+import tempfile
 import threading
 
 from gunicorn.workers import gthread
 
-import function.app  # noqa: F401  in the master, so that another worker starts at once
+import function.app  # in the master, so that another worker starts at once
 from function import logs
 
 
@@ -51,16 +53,25 @@ _STALLED_AFTER = struct.pack("ll", 10, 0)  # a timeval: seconds, microseconds; s
 
 
 def on_starting(_server: object) -> None:
-    """Make room for every connection, and give the server's own lines the service's format.
+    """Make room for every connection and for a copy of the policy, and give lines their format.
 
     A worker that runs out of descriptors ends, with all that it was about to answer. A wrong
     LOG_FORMAT is told later.
     """
+    with contextlib.suppress(OSError):
+        folder = tempfile.mkdtemp(prefix="calcubot-")
+        os.environ[function.app.LAST_GOOD_POLICY] = os.path.join(folder, "policy.yaml")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError):  # the hard limit is lower
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * worker_connections), hard))
     with contextlib.suppress(ValueError):
         logs.configure(os.environ.get("LOG_FORMAT") or "text")
+
+
+def on_exit(_server: object) -> None:
+    """Leave nothing behind."""
+    if copy := os.environ.get(function.app.LAST_GOOD_POLICY):
+        shutil.rmtree(os.path.dirname(copy), ignore_errors=True)
 
 
 def post_fork(_server: object, worker: Worker) -> None:

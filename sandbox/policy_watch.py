@@ -1,5 +1,6 @@
 """Puts an edited policy file in force while programs run, and never a bad one."""
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -23,15 +24,18 @@ class PolicyWatch:
     is left alone. A bad, unreadable or missing file leaves the policy in force as it is.
     """
 
-    def __init__(self, sandbox: Sandbox, path: Path) -> None:
+    def __init__(self, sandbox: Sandbox, path: Path, copy: str | None = None) -> None:
+        """Watch `path` for a started sandbox; keep what is in force in the file `copy`, if any."""
         self._sandbox = sandbox
         self._path = path
+        self._copy = copy
         self._refused: str | None = None
         self._seen: str | None = sandbox.policy.sha256
         self._judged: str | None = sandbox.policy.sha256
         self._last_stat: tuple[int, ...] | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="policy-watch", daemon=True)
+        self._keep()
 
     def start(self) -> None:
         """Begin to look, in a thread of its own."""
@@ -88,7 +92,18 @@ class PolicyWatch:
             self._refuse(str(error))
         else:
             self._refused = None
+            self._keep()
             log.info("policy %s is in force", policy.sha256[:12])
+
+    def _keep(self) -> None:
+        """Copy the file if it is in force; without a copy, only a worker that dies has none."""
+        if self._copy is None:
+            return
+        with contextlib.suppress(OSError):
+            content = self._path.read_bytes()
+            if hashlib.sha256(content).hexdigest() == self._sandbox.policy.sha256:
+                Path(f"{self._copy}.new").write_bytes(content)
+                os.replace(f"{self._copy}.new", self._copy)
 
     def _refuse(self, reason: str) -> None:
         if reason != self._refused:

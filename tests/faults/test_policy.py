@@ -91,17 +91,20 @@ def memory(service: Service) -> float:
 
 
 @pytest.mark.parametrize("text", [BAD[0], None], ids=["bad", "deleted"])
-def test_a_policy_that_is_bad_when_the_worker_dies_is_told_and_nothing_is_left(
+def test_another_worker_goes_on_with_the_last_good_policy(
     start_service: Callable[..., Service], tmp_path: Path, text: str | None
 ) -> None:
-    """There is no last good policy then: it is better not to serve than to guess."""
     path = tmp_path / "policy.yaml"
     path.write_text(NARROW)
-    service = start_service(POLICY_PATH=str(path))
-    everything = parts(service)
+    service = start_service(POLICY_PATH=str(path), TMPDIR=str(tmp_path))
     put(path, text, by_rename=False)
     eventually(lambda: "refused" in health(service)["policy"])
-    assert is_right(service)
-    os.kill(everything.worker, 9)
-    assert service.process.wait(20) != 0
-    assert str(path) in service.logs()
+    os.kill(parts(service).worker, 9)
+    eventually(lambda: is_right(service))
+    eventually(lambda: "refused" in health(service)["policy"])
+    put(path, WIDE, by_rename=False)
+    eventually(lambda: in_force(service) and "refused" not in health(service)["policy"])
+    assert list(tmp_path.glob("calcubot-*"))
+    service.process.terminate()
+    assert service.process.wait(20) == 0
+    assert not list(tmp_path.glob("calcubot-*"))
