@@ -35,7 +35,6 @@ class World(NamedTuple):
 
     main: types.ModuleType
     stdout: io.TextIOWrapper
-    output_bytes: int
 
 
 def main(world: World) -> NoReturn:
@@ -135,7 +134,7 @@ def prepare(
     main_module.__dict__.update(preloaded)
     main_module.__dict__["__builtins__"] = _reduced_builtins(removed, allowed)
     sys.modules["__main__"] = main_module
-    return World(main_module, _text(_Capped(1, output_bytes)), output_bytes)
+    return World(main_module, _text(_Capped(1, output_bytes)))
 
 
 def _reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:

@@ -102,8 +102,8 @@ class _ForkServer:
         if self.config["uid"] and os.geteuid() == 0:
             first = self.config["first_uid"]
             in_force["uid"] = f"{first} to {first + self.config['uid_count'] - 1}"
-        self._try_a_guest()
         self.steps = [confine.prepare(self._layers(slot)) for slot in self.slots]
+        self._try_a_guest()
         return in_force
 
     def _try_a_guest(self) -> None:
@@ -112,7 +112,7 @@ class _ForkServer:
         if pid == 0:
             os.dup2(theirs, 1)
             try:
-                confine.confine(self._layers(0))
+                confine.take(self.steps[0])
                 os.write(1, b"{}")
             except confine.LayerError as error:
                 os.write(1, json.dumps({"layer": error.layer, "reason": str(error)}).encode())
@@ -210,7 +210,7 @@ class _ForkServer:
         # Twice the limit, for a page of a pipe may stay half empty. Where the user's budget for
         # pipes is spent (pipe(7)), output is cut earlier.
         with contextlib.suppress(OSError):
-            fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 2 * self.world.output_bytes)
+            fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 2 * self.config["output_bytes"])
         pid = _fork()
         if pid == 0:
             self._become_guest(slot, (program, output, report))
