@@ -3,18 +3,27 @@
 The zygote prepares the steps, and the freshly forked guest takes them; `enter_namespaces()` runs
 once in the zygote, so that it costs a guest nothing. Everything here fails closed: a layer that
 cannot be installed raises LayerError, and the guest ends without having read a program.
-Standard library only: this module is loaded by the process that forks guests.
+Standard library only, and little of it: this module is loaded by the process that forks guests.
 """
 
+from __future__ import annotations
+
 import ctypes
+import functools
 import os
 import resource
 import signal
-import socket
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+import struct
+from _socket import sethostname
 
-from sandbox import landlock, seccomp
+from sandbox import landlock
+
+TYPE_CHECKING = False  # as in typing, which every guest would pay for
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    # A layer's name, and a call that puts it on: it raises OSError or returns -1 if it cannot.
+    Step = tuple[str, Callable[..., object], tuple[object, ...]]
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # prctl(2)
 _CAPABILITY_VERSION_3 = 0x20080522  # capget(2)
@@ -26,6 +35,8 @@ _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4  # mount_setattr(2)
 _SYS_MOUNT_SETATTR = 442
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_SYS_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SECCOMP_SET_MODE_FILTER = 1  # seccomp(2)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _NO_CAPABILITIES = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
@@ -39,21 +50,24 @@ class LayerError(Exception):
         self.layer = layer
 
 
-class Layers(NamedTuple):
+class Layers:
     """What a guest gives up. None leaves a layer out: where the platform has none, or in a test.
 
     `rlimits` are (resource, limit) pairs; `uid` is user and group at once; `ruleset` is a
     Landlock descriptor with its ABI version; `filter` is a packed seccomp program.
     """
 
-    rlimits: tuple[tuple[int, int], ...] | None
-    uid: int | None
-    ruleset: tuple[int, int] | None
-    filter: bytes | None
-
-
-# A layer's name, and a call that puts it on: it raises OSError or returns -1 if it cannot.
-Step = tuple[str, Callable[..., object], tuple[object, ...]]
+    def __init__(
+        self,
+        rlimits: tuple[tuple[int, int], ...] | None = None,
+        uid: int | None = None,
+        ruleset: tuple[int, int] | None = None,
+        filter: bytes | None = None,  # noqa: A002
+    ) -> None:
+        self.rlimits = rlimits
+        self.uid = uid
+        self.ruleset = ruleset
+        self.filter = filter
 
 
 def confine(layers: Layers) -> None:
@@ -97,7 +111,7 @@ def prepare(layers: Layers) -> tuple[Step, ...]:
         steps.append(("landlock", *landlock.restriction(3, layers.ruleset[1])))
         steps.append(("descriptors", os.close, (3,)))
     if layers.filter is not None:
-        steps.append(("seccomp", *seccomp.installation(layers.filter)))
+        steps.append(("seccomp", *_installation(layers.filter)))
     return tuple(steps)
 
 
@@ -113,6 +127,25 @@ def take(steps: Iterable[Step]) -> None:
             raise LayerError(layer, error) from error
         if failed:
             raise LayerError(layer, os.strerror(ctypes.get_errno()))
+
+
+def install_filter(program: bytes) -> None:
+    """Put a built filter on the calling thread, for good. Raises OSError.
+
+    It needs no_new_privs, or CAP_SYS_ADMIN: seccomp(2).
+    """
+    call, arguments = _installation(program)
+    _call(call, *arguments)
+
+
+@functools.cache  # one copy for all
+def _installation(program: bytes) -> tuple[Callable[..., int], tuple[object, ...]]:
+    instructions = ctypes.create_string_buffer(program, len(program))
+    # struct sock_fprog: unsigned short len, padding, struct sock_filter *filter.
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+    call = ctypes.c_long(_SYS_SECCOMP[os.uname().machine])
+    # The call takes three arguments; the fourth keeps the instructions in memory.
+    return _libc.syscall, (call, _SECCOMP_SET_MODE_FILTER, 0, header, instructions)
 
 
 def _layer(name: str, install: Callable[[], None]) -> None:
@@ -160,7 +193,7 @@ def _unshare() -> None:
         ):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
-    socket.sethostname("guest")
+    sethostname("guest")
 
 
 def _start_first_process() -> None:

@@ -3,7 +3,6 @@
 A generation never changes. A new policy, a dead zygote or an old one means a new generation.
 """
 
-import base64
 import contextlib
 import json
 import os
@@ -25,7 +24,16 @@ from sandbox.outcome import KILLED_FROM_OUTSIDE, Outcome, from_ending, from_repo
 from sandbox.policy import Policy
 from sandbox.zygote import ENDING, GUEST
 
-_FOLDER = Path(__file__).resolve().parent
+_ROOT = Path(__file__).resolve().parent.parent
+# Modules, and no script, for these are compiled anew at each start. -I leaves out what the
+# environment and the current folder would add.
+_ZYGOTE = f"""\
+import sys
+sys.path.insert(0, {str(_ROOT)!r})
+from sandbox import guest, zygote
+if world := zygote.main():
+    guest.main(world)
+"""
 _START_SECONDS = 30.0
 _GUEST_SECONDS = 1.0  # a thousand times what a guest needs to be prepared; a stuck zygote is ended
 _GRACE_SECONDS = 10.0  # what a zygote may be late with, on a busy machine, until it counts as stuck
@@ -97,6 +105,7 @@ def configuration(policy: Policy) -> dict[str, Any]:
     return {
         "allowed_imports": list(policy.allowed_imports),
         "preloaded": dict(policy.preloaded),
+        "warm_up": [],
         "dangerous_names": sorted(policy.dangerous_names),
         "readable_paths": list(policy.readable_paths),
         "output_bytes": policy.limits.output_bytes,
@@ -105,7 +114,7 @@ def configuration(policy: Policy) -> dict[str, Any]:
         "first_uid": policy.identity.first_uid,
         "uid_count": policy.identity.uid_count,
         "rlimits": rlimits(policy),
-        "filter": base64.b64encode(denied).decode(),
+        "filter": denied.hex(),
         "uid": True,
         "landlock": True,
         "namespaces": True,
@@ -163,11 +172,11 @@ class Generation:
             undone.callback(ours.close)
             # No shell and nothing from outside: our own interpreter and our own file.
             self._process = subprocess.Popen(  # nosec B603
-                [sys.executable, "-I", str(_FOLDER / "zygote.py"), str(theirs.fileno())],
+                [sys.executable, "-I", "-c", _ZYGOTE, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                cwd=_FOLDER,
+                cwd=_ROOT,
                 env=_environment(),
                 start_new_session=True,
             )

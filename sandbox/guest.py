@@ -2,23 +2,32 @@
 
 Runs in a confined child of the zygote. Whatever is decided here is defence in depth and comfort:
 the program may do with this process what it likes, and what comes out of it is never trusted.
-Standard library only: this module is loaded by the process that forks guests.
+Standard library only, and little of it: this module is loaded by the process that forks guests.
 """
 
-import ast
+from __future__ import annotations
+
 import builtins
 import importlib
 import io
-import json
 import os
 import resource
 import struct
 import sys
 import types
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, NoReturn
+
+# What `ast` is made of, without its own 350 KiB.
+from _ast import Expr, Expression, PyCF_ONLY_AST
 
 from sandbox import user_defined
+
+TYPE_CHECKING = False  # as in typing, which would bring 440 KiB
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any, NoReturn
+
+# What a program comes with, in the first byte of a request; its text in UTF-8 follows.
+HELPERS, UNCHECKED = 1, 2
 
 # How a program ended by its guest's own word: verdict, CPU microseconds, peak KiB; then the error's
 # text. A hostile program can write what it likes here: it is shown to its sender alone, and the
@@ -30,27 +39,40 @@ _NAME = "<program>"
 _ERROR_CHARACTERS = 2000
 
 
-class World(NamedTuple):
+class World:
     """What a program finds, made once by the zygote: its own module, and room to print."""
 
-    main: types.ModuleType
-    stdout: io.TextIOWrapper
+    def __init__(self, main: types.ModuleType, stdout: io.TextIOWrapper) -> None:
+        self.main = main
+        self.stdout = stdout
+
+
+def request(source: str, *, helpers: bool = False, unchecked: bool = False) -> bytes:
+    """Return what is written to a guest's descriptor 0, from any text."""
+    flags = HELPERS * helpers | UNCHECKED * unchecked
+    return bytes([flags]) + source.encode("utf-8", "surrogatepass")
 
 
 def main(world: World) -> NoReturn:
     """Read one program from descriptor 0, run it, report on descriptor 2, and end the process."""
-    _rehearse(world)
-    _forget_the_fork_server()
-    request = _read_request()
-    if request is None:
+    namespace = world.main.__dict__
+    rehearse("2+2", namespace)  # so that this process's copies of the pages it needs exist
+    asked = _read_request()
+    if not asked:  # let go without one
         os._exit(0)
     sys.stdout = world.stdout
-    namespace = world.main.__dict__
-    if request["helpers"]:
+    if asked[0] & HELPERS:
         namespace.update(_HELPERS)
-    if request["unchecked"]:
+    if asked[0] & UNCHECKED:
         namespace["__builtins__"] = builtins
-    end(*_run(request["source"], namespace))
+    end(*_run(asked[1:].decode("utf-8", "surrogatepass"), namespace))
+
+
+def rehearse(program: str, namespace: dict[str, Any]) -> str:
+    """Run a trusted program into the void, and return its error's one line, empty for none."""
+    sys.stdout = _NOWHERE
+    _, error = _run(program, namespace)
+    return error
 
 
 def end(verdict: int, error: str = "") -> NoReturn:
@@ -64,28 +86,12 @@ def end(verdict: int, error: str = "") -> NoReturn:
         os._exit(0)
 
 
-def _forget_the_fork_server() -> None:
-    """Empty the namespaces that a program could walk its frames back to."""
-    frame = sys._getframe().f_back
-    while frame is not None:
-        if frame.f_globals is not globals():
-            frame.f_globals.clear()
-        frame = frame.f_back
-
-
-def _read_request() -> dict[str, Any] | None:
-    """Return the request, or None if this guest is let go without one."""
+def _read_request() -> bytes:
     data = b""
     while chunk := os.read(0, 1 << 17):
         data += chunk
     os.close(0)
-    return json.loads(data) if data else None
-
-
-def _rehearse(world: World) -> None:
-    """Run a program into the void, so that this process's copies of the pages it needs exist."""
-    sys.stdout = _REHEARSAL
-    _run("2+2", world.main.__dict__)
+    return data
 
 
 def _text(raw: Any) -> io.TextIOWrapper:
@@ -115,7 +121,7 @@ class _Capped(io.RawIOBase):
         return written
 
 
-_REHEARSAL = _text(io.BytesIO())
+_NOWHERE = _text(io.BytesIO())
 _HELPERS = {name: getattr(user_defined, name) for name in user_defined.__all__}
 
 
@@ -206,11 +212,11 @@ def _run(source: str, namespace: dict[str, Any]) -> tuple[int, str]:
 
 
 def _compile(source: str) -> tuple[types.CodeType | None, types.CodeType | None]:
-    tree = ast.parse(source, _NAME)
+    tree: Any = compile(source, _NAME, "exec", PyCF_ONLY_AST, dont_inherit=True)
     expression = None
-    if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+    if tree.body and isinstance(last := tree.body[-1], Expr):
         tree.body.pop()
-        expression = compile(ast.Expression(last.value), _NAME, "eval", dont_inherit=True)
+        expression = compile(Expression(last.value), _NAME, "eval", dont_inherit=True)
     statements = compile(tree, _NAME, "exec", dont_inherit=True) if tree.body else None
     return statements, expression
 

@@ -1,14 +1,19 @@
 """Landlock: deny files, TCP, abstract sockets and outside signals, by what the kernel offers.
 
 Facts come from landlock(7) and the kernel's Documentation/userspace-api/landlock.rst.
-Standard library only: this module is loaded by the process that forks guests.
+Standard library only, and little of it: this module is loaded by the process that forks guests.
 """
+
+from __future__ import annotations
 
 import ctypes
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterable
+
+TYPE_CHECKING = False  # as in typing, which every guest would pay for
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same number everywhere
 _CREATE_RULESET_VERSION = 1

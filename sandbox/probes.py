@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from sandbox.outcome import Outcome
+from sandbox.syscalls import TABLES
 
 # How a path that is there is kept from a guest: refused, or out of its sight.
 _KEPT = "EACCES ENOENT EPERM"
@@ -323,9 +324,7 @@ PROBES = (
 _HARNESS = """
 # All of these are loaded before a guest is confined.
 import ctypes, errno, os, resource, _thread
-from sandbox.syscalls import TABLES
 libc = ctypes.CDLL(None, use_errno=True)
-NUMBERS = TABLES[os.uname().machine]
 PID = os.getpid()
 OTHERS = (FUNCTION, ZYGOTE, PID - 1, PID + 1)
 SIGNAL = ctypes.c_int()
@@ -389,7 +388,7 @@ def run_probes(
         if os.path.exists(path)
     ]
     probes += [probe for probe in PROBES if platform.machine() in probe.machines]
-    facts = (os.getpid(), zygote, uids, list(rlimits))
+    facts = (TABLES[platform.machine()], os.getpid(), zygote, uids, list(rlimits))
     groups = [[probe] for probe in probes if probe.alone]
     groups.append([probe for probe in probes if not probe.alone])
     with ThreadPoolExecutor(len(groups)) as pool:
@@ -404,7 +403,7 @@ def _results(
 ) -> dict[str, str]:
     """Run probes in one guest; what it did not answer has the guest's end as its result."""
     table = [(probe.name, probe.source) for probe in probes]
-    source = f"FUNCTION, ZYGOTE, UIDS, RLIMITS = {facts!r}\nPROBES = {table!r}\n{_HARNESS}"
+    source = f"NUMBERS, FUNCTION, ZYGOTE, UIDS, RLIMITS = {facts!r}\nPROBES = {table!r}\n{_HARNESS}"
     outcome = run(source)
     lines = (line.partition("\t") for line in outcome.output.splitlines())
     answers = {name: result for name, _, result in lines}

@@ -1,12 +1,12 @@
 """The sandbox as the rest of the project sees it: programs in, outcomes out."""
 
-import json
 import logging
 import threading
 import time
 from collections.abc import Sequence
 from typing import Any
 
+from sandbox import guest
 from sandbox.checker import check
 from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone, rlimits
 from sandbox.outcome import Kind, Outcome
@@ -17,6 +17,7 @@ __all__ = ["BoundaryOpen", "Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
 
 log = logging.getLogger(__name__)
 
+_MOST_SHOWN = 5  # failed probes in one message
 _PROBE_PATIENCE = 30.0  # seconds that a probe may wait for a guest
 
 
@@ -25,7 +26,9 @@ class BoundaryOpen(SandboxUnavailable):
 
     def __init__(self, failed: Sequence[ProbeResult]) -> None:
         self.failed = tuple(failed)
-        what = "; ".join(f"{result.name}: {result.detail}" for result in failed)
+        what = "; ".join(f"{result.name}: {result.detail}" for result in failed[:_MOST_SHOWN])
+        if len(failed) > _MOST_SHOWN:
+            what += f"; and {len(failed) - _MOST_SHOWN} more"
         super().__init__(
             f"the self-test found the boundary open ({what}); cure: deny the call in "
             "denied_syscalls of policy.yaml, or bring back the layer that refuses it"
@@ -108,7 +111,7 @@ class Sandbox:
                 break
             if not unchecked and (refusal := _refusal(source, generation.policy)):
                 return refusal
-            request = _request(source, helpers, unchecked)
+            request = guest.request(source, helpers=helpers, unchecked=unchecked)
             try:
                 outcome = generation.run(request, generation.policy.limits.queue_seconds)
             except ZygoteGone as error:
@@ -176,15 +179,10 @@ class Sandbox:
         }
 
 
-def _request(source: str, helpers: bool, unchecked: bool) -> bytes:
-    request = {"source": source, "helpers": helpers, "unchecked": unchecked}
-    return json.dumps(request).encode()
-
-
 def _probe(generation: Generation, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
     def run(source: str) -> Outcome:
         try:
-            return generation.run(_request(source, False, True), _PROBE_PATIENCE)
+            return generation.run(guest.request(source, unchecked=True), _PROBE_PATIENCE)
         except ZygoteGone as error:
             return Outcome("unavailable", error=str(error))
 

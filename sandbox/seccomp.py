@@ -1,16 +1,13 @@
-"""Builds the kernel's system call filter from the policy, and installs it. Standard library only.
+"""Builds the kernel's system call filter from the policy; `sandbox.confine` installs it.
 
 The filter is classic BPF over `struct seccomp_data`: seccomp(2) and the kernel's
 Documentation/userspace-api/seccomp_filter.rst. Since Linux 5.11 the kernel works out once which
 calls a filter allows whatever their arguments, and runs no filter for these.
 """
 
-import ctypes
 import errno
-import functools
-import os
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -32,13 +29,11 @@ _LONGEST_JUMP: Final = 255
 _MOST_INSTRUCTIONS: Final = 4096  # BPF_MAXINSNS
 
 # linux/seccomp.h: offsets in struct seccomp_data (low word first: both machines are
-# little-endian), verdicts, and how to install.
+# little-endian), and verdicts.
 _NUMBER_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16
 _KILL_PROCESS: Final = 0x80000000
 _ERRNO: Final = 0x00050000
 _ALLOW: Final = 0x7FFF0000
-_SET_MODE_FILTER: Final = 1
-_libc = ctypes.CDLL(None, use_errno=True)
 
 # Callers of these fall back on an older call if the kernel lacks them, not if it says EPERM. The
 # flags of clone3 and openat2 lie in memory, where no filter sees them.
@@ -185,24 +180,3 @@ def _search(ranges: list[tuple[int, _Code]]) -> _Code:
     if len(below) <= _LONGEST_JUMP:
         return ((_JUMP_AT_LEAST, len(below), 0, first), *below, *above)
     return ((_JUMP_AT_LEAST, 0, 1, first), (_JUMP, 0, 0, len(below)), *below, *above)
-
-
-@functools.cache
-def installation(program: bytes) -> tuple[Callable[..., int], tuple[object, ...]]:
-    """Return the call, with its arguments, that puts a built filter on the calling thread for good.
-
-    It needs no_new_privs (or CAP_SYS_ADMIN), and returns -1 with errno set if it fails.
-    """
-    instructions = ctypes.create_string_buffer(program, len(program))
-    # struct sock_fprog: unsigned short len, padding, struct sock_filter *filter.
-    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
-    call = ctypes.c_long(TABLES[os.uname().machine]["seccomp"])
-    # The call takes three arguments; the fourth keeps the instructions in memory.
-    return _libc.syscall, (call, _SET_MODE_FILTER, 0, header, instructions)
-
-
-def install(program: bytes) -> None:
-    """Install a built filter on the calling thread, for good. Raises OSError."""
-    call, arguments = installation(program)
-    if call(*arguments) == -1:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

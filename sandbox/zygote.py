@@ -1,6 +1,7 @@
 """The fork server: one clean, single-threaded process that prepares guests.
 
-Started by exec with one argument, the descriptor of a SOCK_SEQPACKET socket to the function.
+Started by exec (`sandbox.generation` has the command), with the descriptor of a SOCK_SEQPACKET
+socket to the function.
 Messages on it:
 - in, once: the configuration as JSON (`sandbox.generation` writes it);
 - out, once: `{"layers": {...}}`, or `{"failed": layer, "reason": text}` and the process ends;
@@ -12,11 +13,13 @@ Messages on it:
 The prepared guests wait inside the socket, so whoever receives from it has one, without a hop.
 A guest whose end nobody waits for any more is killed: it was answered, or the function has died.
 No secret is ever in this process. Standard library only, and little of it: each guest pays for the
-memory here, so that no dataclasses are in what this process loads (they bring 1.2 MiB).
+memory here, twice, when it is forked and when it ends. So socket and typing are not loaded.
 """
 
-import base64
-import contextlib
+from __future__ import annotations
+
+import _random
+import _socket
 import ctypes
 import fcntl
 import gc
@@ -27,26 +30,30 @@ import os
 import random
 import select
 import signal
-import socket
 import struct
 import sys
 import time
 import warnings
 from collections import deque
-from typing import Any, NoReturn
-
-if __name__ == "__main__":  # started with -I, which leaves the script's folder out of sys.path
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from sandbox import confine, guest, landlock
+
+TYPE_CHECKING = False  # as in typing
+if TYPE_CHECKING:
+    from typing import Any
 
 GUEST = struct.Struct("=I")
 # How a guest ended: wait status, whether its time was up, user and system seconds, peak KiB.
 ENDING = struct.Struct("=i?ddq")
+_DESCRIPTORS = struct.Struct("@4i")
 
 # While half of the guests are ready, another is prepared only when nothing has happened for so
 # long: a fork at once would take the core that the program just started needs.
 _CALM_SECONDS = 0.004
+
+# How often the zygote runs what every guest runs, until the interpreter has adapted to it
+# (PEP 659): what it keeps about code is then not changed, and copied, in every guest.
+_REHEARSALS = 50
 
 # Modules that the interpreter imports on its own while a program runs; loaded once, here.
 _LAZY = ("_strptime", "_pylong", "unicodedata")
@@ -58,31 +65,37 @@ _fork = ctypes.PyDLL(None).fork
 
 
 class _Child:
-    def __init__(self, number: int, pid: int, slot: int, status: int) -> None:
-        self.number = number
+    def __init__(self, pidfd: int, pid: int, slot: int, status: int) -> None:
+        self.pidfd = pidfd
         self.pid = pid
         self.slot = slot
         self.status = status
-        self.deadline: float | None = None
-        self.timed_out = False
+        self.is_late = False
 
 
 class _ForkServer:
-    def __init__(self, control: socket.socket, config: dict[str, Any]) -> None:
+    def __init__(self, control: _socket.socket, config: dict[str, Any]) -> None:
         self.control = control
         self.config = config
         self.world = _world(config)
         self.rlimits = tuple((which, limit) for which, limit in config["rlimits"])
-        self.filter = base64.b64decode(config["filter"]) if config["filter"] else None
+        self.filter = bytes.fromhex(config["filter"]) or None
         self.ruleset: tuple[int, int] | None = None
         self.steps: list[tuple[confine.Step, ...]] = []  # by slot
         self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
         self.numbers = itertools.count()
         self.slots = deque(range(config["uid_count"]))  # one uid each, reused as late as possible
         self.children: dict[int, _Child] = {}  # by pidfd
-        self.awaited: dict[int, int] = {}  # the pidfd by status pipe, while someone can read that
-        self.idle = 0
+        self.awaited: dict[int, _Child] = {}  # by status pipe, while someone can read that
+        self.idle: dict[int, _Child] = {}  # by number
+        self.running: dict[_Child, float] = {}  # and when their time is up
         self.poll = select.epoll()
+
+    def warm_up(self) -> None:
+        """Run the policy's own programs, and what every guest runs."""
+        for program in (*self.config["warm_up"], *["2+2"] * _REHEARSALS):
+            if error := guest.rehearse(program, self.world.main.__dict__.copy()):
+                raise confine.LayerError("warm_up", f"{program!r}: {error}")
 
     def install_layers(self) -> dict[str, str]:
         """Enter what guests inherit, try a whole guest, and return what is in force, by layer.
@@ -134,41 +147,47 @@ class _ForkServer:
             uid = self.config["first_uid"] + slot
         return confine.Layers(self.rlimits, uid, self.ruleset, self.filter)
 
-    def serve(self) -> None:
-        """Prepare guests and report their ends until nobody wants more and the last is gone."""
+    def serve(self) -> bool:
+        """Prepare guests and report their ends until nobody wants more and the last is gone.
+
+        Then returns False; in a guest, confined, True.
+        """
         self.control.setblocking(False)
         control = self.control.fileno()
         self.poll.register(control, select.EPOLLIN)
+        prepared = self.config["prepared"]
         wanted = True
         while wanted or self.children:
-            while wanted and self.idle <= self.config["prepared"] // 2 and self.slots:
-                if not self._prepare():
+            while wanted and len(self.idle) <= prepared // 2 and self.slots:
+                if (forked := self._prepare()) == 0:
+                    return True
+                if forked < 0:
                     break
-            is_short = wanted and self.idle < self.config["prepared"] and bool(self.slots)
-            events = self.poll.poll(self._patience(_CALM_SECONDS if is_short else None))
-            if is_short and not events:
-                self._prepare()
+            is_short = wanted and len(self.idle) < prepared and bool(self.slots)
+            events = self.poll.poll(self._patience(is_short))
+            if is_short and not events and self._prepare() == 0:
+                return True
             for descriptor, _ in events:
                 if descriptor in self.children:
                     self._reap(descriptor)
                 elif descriptor in self.awaited:
                     self._abandon(descriptor)
-                elif descriptor != control:
-                    continue  # of a guest that was reaped in this very turn
-                elif not self._read_control():
+                elif descriptor == control and not self._read_control():
                     wanted = False
                     self.poll.unregister(control)
                     self.control.close()
-                    for child in self.children.values():
-                        self._start_clock(child)
-            self._end_the_late()
+                    for number in list(self.idle):
+                        self._start_clock(number)
+            if self.running:
+                self._end_the_late()
+        return False
 
-    def _patience(self, longest: float | None) -> float | None:
-        now = time.monotonic()
-        deadlines = [c.deadline - now for c in self.children.values() if c.deadline is not None]
-        if longest is not None:
-            deadlines.append(longest)
-        return max(0.0, min(deadlines)) if deadlines else None
+    def _patience(self, is_short: bool) -> float:
+        """Seconds to wait for events; -1 means for ever."""
+        if not self.running:
+            return _CALM_SECONDS if is_short else -1
+        patience = max(0.0, min(self.running.values()) - time.monotonic())
+        return min(patience, _CALM_SECONDS) if is_short else patience
 
     def _read_control(self) -> bool:
         while True:
@@ -180,102 +199,110 @@ class _ForkServer:
                 return False
             if not message:
                 return False
-            [number] = GUEST.unpack(message)
-            self.idle -= 1
-            for child in self.children.values():
-                if child.number == number:
-                    self._start_clock(child)
+            self._start_clock(*GUEST.unpack(message))
 
-    def _start_clock(self, child: _Child) -> None:
-        if child.deadline is None:
-            child.deadline = time.monotonic() + self.config["wall_seconds"]
+    def _start_clock(self, number: int) -> None:
+        child = self.idle.pop(number)
+        if self.children.get(child.pidfd) is child:  # it may be dead already
+            self.running[child] = time.monotonic() + self.config["wall_seconds"]
 
     def _end_the_late(self) -> None:
         now = time.monotonic()
-        for pidfd, child in self.children.items():
-            if child.deadline is not None and child.deadline <= now:
-                child.deadline = None
-                child.timed_out = True
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        for child in [child for child, deadline in self.running.items() if deadline <= now]:
+            del self.running[child]
+            child.is_late = True
+            signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
 
-    def _prepare(self) -> bool:
-        """Fork a guest and hand it out; return whether another one may be tried now."""
+    def _prepare(self) -> int:
+        """Fork a guest and hand it out.
+
+        Returns 0 in the guest, else 1, or -1 where no other may be tried now.
+        """
         number, slot = next(self.numbers), self.slots.popleft()
         program, give_program = os.pipe()
-        take_output, output = os.pipe()
-        take_report, report = os.pipe()
+        take_output, output = os.pipe2(os.O_NONBLOCK)
+        take_report, report = os.pipe2(os.O_NONBLOCK)
         take_status, status = os.pipe()
-        for descriptor in (output, take_output, report, take_report):
-            os.set_blocking(descriptor, False)
-        # Twice the limit, for a page of a pipe may stay half empty. Where the user's budget for
-        # pipes is spent (pipe(7)), output is cut earlier.
-        with contextlib.suppress(OSError):
+        try:
+            # Twice the limit, for a page of a pipe may stay half empty.
             fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 2 * self.config["output_bytes"])
+        except OSError:  # the user's budget for pipes is spent (pipe(7)): output is cut earlier
+            pass
         pid = _fork()
         if pid == 0:
-            self._become_guest(slot, (program, output, report))
-        for descriptor in (program, output, report):
-            os.close(descriptor)
+            self._confine(slot, program, output, report)
+            return 0
+        os.close(program)
+        os.close(output)
+        os.close(report)
         handed = (give_program, take_output, take_report, take_status)
         try:
             if pid < 0:  # no process is left: those that run may end, and leave theirs
                 os.close(status)
                 self.slots.append(slot)
-                return False
+                return -1
             pidfd = os.pidfd_open(pid)
-            self.children[pidfd] = _Child(number, pid, slot, status)
+            child = _Child(pidfd, pid, slot, status)
+            self.children[pidfd] = self.awaited[status] = child
             self.poll.register(pidfd, select.EPOLLIN)
-            self.awaited[status] = pidfd
             self.poll.register(status, 0)  # an error is told unasked: no reader is left, pipe(7)
-            socket.send_fds(self.control, [GUEST.pack(number)], list(handed))
-            self.idle += 1
-            return True
+            rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTORS.pack(*handed))
+            self.control.sendmsg([GUEST.pack(number)], [rights])
+            self.idle[number] = child
+            return 1
         except OSError:
-            return False  # the function is gone, or holds no more; the guest ends by itself
+            return -1  # the function is gone, or holds no more; the guest ends by itself
         finally:
             for descriptor in handed:
                 os.close(descriptor)
 
-    def _become_guest(self, slot: int, descriptors: tuple[int, int, int]) -> NoReturn:
+    def _confine(self, slot: int, program: int, output: int, report: int) -> None:
         try:
             sys.stdin = sys.stderr = None
-            for target, descriptor in enumerate(descriptors):
-                os.dup2(descriptor, target)
+            os.dup2(program, 0)
+            os.dup2(output, 1)
+            os.dup2(report, 2)
             confine.take(self.steps[slot])
             for source in self.random_sources:
-                source.seed()
+                _random.Random.seed(source, int.from_bytes(os.urandom(32)))
             if "numpy" in sys.modules:
                 sys.modules["numpy"].random.seed()
             gc.enable()
-            guest.main(self.world)
         except BaseException as error:
             guest.end(guest.NOT_CONFINED, f"{type(error).__name__}: {error}")
 
     def _abandon(self, status: int) -> None:
         self.poll.unregister(status)
-        signal.pidfd_send_signal(self.awaited.pop(status), signal.SIGKILL)
+        signal.pidfd_send_signal(self.awaited.pop(status).pidfd, signal.SIGKILL)
 
     def _reap(self, pidfd: int) -> None:
         child = self.children.pop(pidfd)
+        self.running.pop(child, None)
         if self.awaited.pop(child.status, None) is not None:
             self.poll.unregister(child.status)
         self.poll.unregister(pidfd)
         os.close(pidfd)
         _, status, usage = os.wait4(child.pid, 0)
-        ending = ENDING.pack(
-            status, child.timed_out, usage.ru_utime, usage.ru_stime, usage.ru_maxrss
-        )
-        with contextlib.suppress(BrokenPipeError):  # it was answered, and nobody waits for this
+        ending = ENDING.pack(status, child.is_late, usage.ru_utime, usage.ru_stime, usage.ru_maxrss)
+        try:
             os.write(child.status, ending)
+        except BrokenPipeError:  # it was answered, and nobody waits for this
+            pass
         os.close(child.status)
         self.slots.append(child.slot)
+
+
+# Kept here, for a guest that took it down would copy all its pages.
+_server: _ForkServer | None = None
 
 
 def _world(config: dict[str, Any]) -> guest.World:
     modules = {name: importlib.import_module(name) for name in config["allowed_imports"]}
     for name in _LAZY:
-        with contextlib.suppress(ImportError):  # not in every version of Python
+        try:
             importlib.import_module(name)
+        except ImportError:  # not in every version of Python
+            pass
     return guest.prepare(
         preloaded={name: modules[module] for name, module in config["preloaded"].items()},
         removed=config["dangerous_names"],
@@ -292,17 +319,23 @@ def _readable_paths(paths: list[str]) -> list[str]:
     return found
 
 
-def main() -> None:
-    """Serve the function on the socket whose descriptor is the only argument."""
-    control = socket.socket(fileno=int(sys.argv[1]))
+def main() -> guest.World | None:
+    """Serve the function on the socket whose descriptor is the last argument.
+
+    Returns None when it wants no more; in each guest, what its program finds: with these frames
+    left, a program cannot walk its own back to what the fork server holds.
+    """
+    global _server
+    control = _socket.socket(fileno=int(sys.argv[-1]))
     config = json.loads(control.recv(1 << 20))
     sys.path.pop(0)  # guests import nothing from the project
     sys.set_int_max_str_digits(0)  # CPU is bounded in the guest, so length need not be
     warnings.simplefilter("ignore")
     gc.disable()
     try:
-        server = _ForkServer(control, config)
-        report: dict[str, Any] = {"layers": server.install_layers()}
+        _server = _ForkServer(control, config)
+        _server.warm_up()
+        report: dict[str, Any] = {"layers": _server.install_layers()}
     except confine.LayerError as error:
         report = {"failed": error.layer, "reason": str(error)}
     except Exception as error:
@@ -310,9 +343,6 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     control.send(json.dumps(report).encode())
-    if "failed" not in report:
-        server.serve()
-
-
-if __name__ == "__main__":
-    main()
+    if "failed" not in report and _server is not None and _server.serve():
+        return _server.world
+    return None

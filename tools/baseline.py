@@ -31,9 +31,9 @@ class InterpreterEachTime(Sandbox):
 
     def run(self, source: str, *, helpers: bool = False, unchecked: bool = False) -> Outcome:
         """Return the outcome of a program, as far as the bench needs it."""
-        request = {"source": source, "helpers": helpers, "unchecked": unchecked}
+        request = guest.request(source, helpers=helpers, unchecked=unchecked)
         result = subprocess.run(  # nosec B603
-            self._command, input=json.dumps(request).encode(), capture_output=True, check=False
+            self._command, input=request, capture_output=True, check=False
         )
         verdict, cpu_seconds, _ = guest.REPORT.unpack_from(result.stderr)
         error = result.stderr[guest.REPORT.size :].decode()

@@ -188,7 +188,7 @@ def memory(service: Service) -> dict[str, float]:
 def _guests_and_total(service: Service) -> tuple[float, float]:
     """Return the median guest's memory and that of the whole service."""
     tree = processes.tree(service.pid)
-    zygote = next(pid for pid in tree if "zygote.py" in processes.command_line(pid))
+    zygote = next(pid for pid in tree if "zygote.main" in processes.command_line(pid))
     guests = [processes.memory_mib(pid) for pid in processes.tree(zygote)[1:]]
     return statistics.median(guests), sum(map(processes.memory_mib, tree))
 

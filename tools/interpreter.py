@@ -3,7 +3,6 @@
 Usage: interpreter CONFIGURATION, as `sandbox.generation.configuration` returns it, in JSON.
 """
 
-import base64
 import fcntl
 import json
 import os
@@ -30,7 +29,7 @@ def main() -> None:
             rlimits=tuple((which, limit) for which, limit in config["rlimits"]),
             uid=config["first_uid"] if os.geteuid() == 0 else None,
             ruleset=ruleset,
-            filter=base64.b64decode(config["filter"]),
+            filter=bytes.fromhex(config["filter"]),
         )
     )
     guest.main(world)

@@ -155,7 +155,7 @@ def kill_in_turn(service: Service, tally: Tally, end: float, pause: float) -> No
             return
         time.sleep(pause)
         below = processes.tree(service.pid)[1:]
-        zygotes = [pid for pid in below if "zygote.py" in processes.command_line(pid)]
+        zygotes = [pid for pid in below if "zygote.main" in processes.command_line(pid)]
         if len(zygotes) < 3:
             continue
         if victim == "worker":

@@ -39,7 +39,7 @@ def test_the_service_holds_the_listed_capabilities_and_cannot_gain_any(start: St
     bits = {"KILL": 5, "SETGID": 6, "SETUID": 7}  # capability.h
     expected = sum(1 << bits[name] for name in compose_service()["cap_add"])
     container = start()
-    for process in ("gunicorn", "zygote.py"):
+    for process in ("gunicorn", "zygote.main()"):
         status = container.python(
             f"print(open('/proc/{container.pids(process)[0]}/status').read())"
         )
@@ -133,7 +133,7 @@ def test_the_sandboxs_own_tests_pass_inside(image: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("process", "position"), [("zygote.py", 0), ("gunicorn", 1), ("gunicorn", 0)]
+    ("process", "position"), [("zygote.main()", 0), ("gunicorn", 1), ("gunicorn", 0)]
 )
 def test_zygote_worker_and_master_are_replaced_when_killed(
     start: Start, process: str, position: int
@@ -145,7 +145,7 @@ def test_zygote_worker_and_master_are_replaced_when_killed(
 
 def test_a_zygote_that_is_stopped_is_replaced(start: Start) -> None:
     container = start()
-    container.kill(container.pids("zygote.py")[0], signal.SIGSTOP)
+    container.kill(container.pids("zygote.main()")[0], signal.SIGSTOP)
     container.answers(within=40)
 
 

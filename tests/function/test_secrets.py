@@ -75,7 +75,7 @@ def held(start_service, tmp_path):
 
 
 def runs_zygote(pid):
-    return b"zygote.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"zygote.main" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def wait_for_work(zygote):

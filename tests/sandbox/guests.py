@@ -1,10 +1,10 @@
 """Guests with layers switched off, which the product cannot make: only a test says what is left."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from sandbox import guest
 from sandbox.generation import Generation, configuration
 from sandbox.outcome import Outcome
 from sandbox.policy import Policy
@@ -31,8 +31,7 @@ class Guests(Generation):
         return layers
 
     def run_source(self, source: str, *, unchecked: bool = True) -> Outcome:
-        request = {"source": source, "helpers": False, "unchecked": unchecked}
-        return self.run(json.dumps(request).encode(), 10)
+        return self.run(guest.request(source, unchecked=unchecked), 10)
 
 
 @contextmanager

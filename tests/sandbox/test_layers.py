@@ -11,7 +11,7 @@ from tests.sandbox.guests import WITHOUT, guests
 
 # Tries statements in turn and prints for each what became of it.
 TRY = """
-import ctypes, os, resource, socket, sys, time
+import _socket as socket, ctypes, os, resource, sys, time
 def attempt(source):
     try:
         exec(source, globals())
@@ -67,7 +67,7 @@ def test_landlock_alone_keeps_files_ports_and_signals(alone, tmp_path):
             "open('/etc/passwd').read()",
             "os.listdir('/')",
             "os.open(FOLDER, os.O_TMPFILE | os.O_RDWR)",
-            "socket.create_connection(('127.0.0.1', PORT))",
+            "socket.socket().connect(('127.0.0.1', PORT))",
             "os.kill(ZYGOTE, 0)",
             FOLDER=str(tmp_path),
             PORT=server.getsockname()[1],
@@ -97,7 +97,7 @@ def test_namespaces_alone_hide_files_processes_and_the_network(alone):
             "os.stat('/etc/passwd')",
             "os.stat('/proc/self')",
             "os.kill(ZYGOTE, 0)",
-            "socket.create_connection(('127.0.0.1', PORT))",
+            "socket.socket().connect(('127.0.0.1', PORT))",
             "assert os.uname().nodename == HOST",
             PORT=server.getsockname()[1],
             HOST=os.uname().nodename,

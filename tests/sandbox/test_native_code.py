@@ -4,19 +4,22 @@ import platform
 
 import pytest
 
+from sandbox.syscalls import TABLES
 from tests.sandbox.guests import guests
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="the machine code here is x86_64's"
 )
 
-HARNESS = """
+HARNESS = (
+    f"""
+N = {TABLES["x86_64"]!r}
+"""
+    """
 import ctypes, errno, os, signal, struct
-from sandbox.syscalls import TABLES
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 PID = os.getpid()
-N = TABLES['x86_64']
 
 def machine_code(code, flags=0x22):  # MAP_PRIVATE | MAP_ANONYMOUS
     page = libc.mmap(None, ctypes.c_size_t(4096), 7, flags, -1, ctypes.c_long(0))
@@ -46,6 +49,7 @@ buffer = ctypes.create_string_buffer(b'/dev/null', 64)
 P = ctypes.addressof(buffer)
 ZEROS = ctypes.addressof(zeros := ctypes.create_string_buffer(64))
 """
+)
 
 # Each act succeeds without the filter, or fails for another reason than EPERM; which of its
 # arguments are 32-bit integers, whose upper halves the kernel drops.

@@ -217,7 +217,7 @@ def test_a_filter_too_long_for_the_kernel_is_refused(monkeypatch):
 
 CHILD = """
 import ctypes, errno, mmap, os, sys
-from sandbox import seccomp
+from sandbox import confine
 from sandbox.syscalls import TABLES
 libc = ctypes.CDLL(None, use_errno=True)
 def call(name, *arguments):
@@ -234,7 +234,7 @@ def machine_code(code):
 program = bytes.fromhex(sys.stdin.read())
 if program:
     libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-    seccomp.install(program)
+    confine.install_filter(program)
 """
 
 
@@ -295,12 +295,12 @@ def test_the_kernel_takes_a_filter_with_long_jumps():
 
 def test_installing_what_is_no_filter_raises_the_kernels_error():
     nothing, falls_off = b"", struct.pack("=HBBI", bpf.LOAD_WORD, 0, 0, 0)
-    source = "\nlibc.prctl(38, 1, 0, 0, 0)\nseccomp.install(bytes.fromhex({!r}))"
+    source = "\nlibc.prctl(38, 1, 0, 0, 0)\nconfine.install_filter(bytes.fromhex({!r}))"
     for program in (nothing, falls_off):
         assert "Errno 22" in child(source.format(program.hex()), b"").stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root needs no no_new_privs")
 def test_installing_without_no_new_privs_raises_the_kernels_error():
-    source = f"\nseccomp.install(bytes.fromhex({build_filter(DENIED, NATIVE).hex()!r}))"
+    source = f"\nconfine.install_filter(bytes.fromhex({build_filter(DENIED, NATIVE).hex()!r}))"
     assert "Errno 13" in child(source, b"").stderr

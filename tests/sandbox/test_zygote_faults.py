@@ -1,7 +1,6 @@
 """What a zygote's own troubles cost: an answer is late at most, and nothing is left open."""
 
 import errno
-import json
 import os
 import resource
 import signal
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sandbox.guest import request
 from sandbox.policy import Policy
 from sandbox.sandbox import Sandbox
 from tests.sandbox.test_sandbox import eventually, guests, zygote_pid
@@ -61,8 +61,7 @@ def test_a_guest_that_nobody_waits_for_any_more_is_ended(own_sandbox: Sandbox) -
     assert generation is not None
     guest = generation._take()
     generation._notify_taken(guest.number)
-    source = "import time\ntime.sleep(60)"
-    guest.give(json.dumps({"source": source, "helpers": False, "unchecked": True}).encode())
+    guest.give(request("import time\ntime.sleep(60)", unchecked=True))
     prepared = own_sandbox.policy.limits.prepared_guests
     eventually(lambda: len(guests(own_sandbox)) == prepared + 1)
     guest.close()
