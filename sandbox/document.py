@@ -33,6 +33,7 @@ LINE_END = re.compile("\r\n|\r|\n")
 _ALIGN = "align this line with its neighbours; an entry of a list begins with `- `"
 _QUOTE = "put the value in 'single quotes'"
 
+PROGRAMS = ("warm_up",)  # lists whose entries may have several lines
 _RUNS_ON = "text that begins here runs on over several lines"
 
 # PyYAML's complaint -> what to do about it.
@@ -253,9 +254,10 @@ class _Loader(yaml.SafeLoader):
             event.tag = None
             event.implicit = (True, True) if isinstance(event, yaml.ScalarEvent) else True
         if isinstance(event, yaml.ScalarEvent) and mark.line < event.end_mark.line:  # type: ignore[union-attr]
-            if event.style:
+            if event.style and not (event.style == "|" and isinstance(index, int)):
                 raise yaml.composer.ComposerError(problem=_RUNS_ON, problem_mark=mark)
-            self.continued.append(mark)
+            if not event.style:
+                self.continued.append(mark)
         if self._depth == MAX_DEPTH:
             raise yaml.composer.ComposerError(
                 problem=f"nested more than {MAX_DEPTH} deep", problem_mark=mark
@@ -394,6 +396,10 @@ def _mapping(document: Document, node: yaml.MappingNode, at: At) -> dict[str, An
 
 def _scalar(document: Document, node: Any, at: At) -> str | int | None:
     text: str = node.value
+    if node.style == "|" and at[0] not in PROGRAMS:
+        document.misread[at] = ""
+        document.report(at, "yaml-syntax", _RUNS_ON, "write it on one line")
+        return None
     several_lines = node.end_mark.line > node.start_mark.line
     if node.tag == _STRING and not (several_lines and node.style is None):
         return text

@@ -47,6 +47,7 @@ _CURES = {
     "namespaces": "start as root with the capability SYS_ADMIN, or allow unprivileged user "
     "namespaces, or take namespaces out of required_layers",
     "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER",
+    "warm_up": "mend that program in policy.yaml, or delete it",
     "rlimits": "lower the value in policy.yaml below the hard limit that this service has",
 }
 
@@ -105,7 +106,7 @@ def configuration(policy: Policy) -> dict[str, Any]:
     return {
         "allowed_imports": list(policy.allowed_imports),
         "preloaded": dict(policy.preloaded),
-        "warm_up": [],
+        "warm_up": list(policy.warm_up),
         "dangerous_names": sorted(policy.dangerous_names),
         "readable_paths": list(policy.readable_paths),
         "output_bytes": policy.limits.output_bytes,

@@ -95,6 +95,7 @@ class Policy:
     version: int
     allowed_imports: tuple[str, ...]
     preloaded: Mapping[str, str]
+    warm_up: tuple[str, ...]
     dangerous_names: frozenset[str]
     dangerous_attrs: frozenset[str]
     allowed_dunders: frozenset[str]
@@ -132,6 +133,7 @@ def parse_policy(document: Document) -> Policy:
         version=value["version"],
         allowed_imports=tuple(value["allowed_imports"]),
         preloaded=MappingProxyType(value["preloaded"]),
+        warm_up=tuple(value.get("warm_up", ())),
         dangerous_names=frozenset(value["dangerous_names"]),
         dangerous_attrs=frozenset(value["dangerous_attrs"]),
         allowed_dunders=frozenset(value["allowed_dunders"]),

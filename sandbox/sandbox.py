@@ -62,6 +62,7 @@ class Sandbox:
 
         Raises SandboxUnavailable, and then the old policy goes on.
         """
+        _check_warm_up(policy)
         with self._changing:
             new = Generation(policy)
             try:
@@ -197,6 +198,16 @@ def _probe(generation: Generation, secrets: Sequence[str]) -> tuple[ProbeResult,
         rlimits=rlimits(policy),
         secrets=secrets,
     )
+
+
+def _check_warm_up(policy: Policy) -> None:
+    """Raise SandboxUnavailable for a program that would break the policy's own rules."""
+    for source in policy.warm_up:
+        if refusal := _refusal(source, policy):
+            raise SandboxUnavailable(
+                f"a warm-up program of the policy breaks its rules ({refusal.error}); "
+                "cure: tools/policy-lint says which, and where"
+            )
 
 
 def _refusal(source: str, policy: Policy) -> Outcome | None:

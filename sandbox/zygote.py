@@ -96,6 +96,7 @@ class _ForkServer:
         for program in (*self.config["warm_up"], *["2+2"] * _REHEARSALS):
             if error := guest.rehearse(program, self.world.main.__dict__.copy()):
                 raise confine.LayerError("warm_up", f"{program!r}: {error}")
+        self._seed()  # which imports more at its first call
 
     def install_layers(self) -> dict[str, str]:
         """Enter what guests inherit, try a whole guest, and return what is in force, by layer.
@@ -263,13 +264,17 @@ class _ForkServer:
             os.dup2(output, 1)
             os.dup2(report, 2)
             confine.take(self.steps[slot])
-            for source in self.random_sources:
-                _random.Random.seed(source, int.from_bytes(os.urandom(32)))
-            if "numpy" in sys.modules:
-                sys.modules["numpy"].random.seed()
+            self._seed()
             gc.enable()
         except BaseException as error:
             guest.end(guest.NOT_CONFINED, f"{type(error).__name__}: {error}")
+
+    def _seed(self) -> None:
+        """Give this process random numbers of its own."""
+        for source in self.random_sources:
+            _random.Random.seed(source, int.from_bytes(os.urandom(32)))
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed()
 
     def _abandon(self, status: int) -> None:
         self.poll.unregister(status)

@@ -8,6 +8,18 @@ from sandbox.policy import Policy, load_policy
 from tests.conftest import ROOT
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes text of several lines as a literal block, the one form that a policy may have."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def heavy_policy(folder: Path) -> Policy:
     """Write the merged policy into a folder and load it."""
     merged = yaml.safe_load((ROOT / "policy.yaml").read_text("utf-8"))
@@ -15,5 +27,5 @@ def heavy_policy(folder: Path) -> Policy:
     for field, value in added.items():
         merged[field] = merged[field] + value if isinstance(value, list) else merged[field] | value
     path = folder / "heavy.yaml"
-    path.write_text(yaml.safe_dump(merged))
+    path.write_text(yaml.dump(merged, Dumper=_Dumper))
     return load_policy(path)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -56,6 +57,16 @@ def test_no_program_pays_for_their_import(heavy: Sandbox) -> None:
     outcome = heavy.run("sympy.expand((sympy.Symbol('x') + 1)**2)")
     assert outcome.output == "x**2 + 2*x + 1\n"
     assert outcome.cpu_seconds < import_seconds / 5
+
+
+def test_no_program_pays_for_what_a_warm_up_program_found_out(heavy: Sandbox) -> None:
+    cold = Sandbox(replace(heavy.policy, warm_up=()))
+    cold.start()
+    try:
+        seconds = cold.run(INTEGRAL).cpu_seconds
+    finally:
+        cold.close()
+    assert heavy.run(INTEGRAL).cpu_seconds < seconds / 3
 
 
 @pytest.mark.parametrize(

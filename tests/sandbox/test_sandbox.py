@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.policy import Policy
-from sandbox.sandbox import Outcome, Sandbox
+from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
 
 
 def with_limits(policy: Policy, **limits: int) -> Policy:
@@ -369,3 +369,32 @@ def test_a_neighbour_is_not_hurt_by_one_that_takes_all_it_can(sandbox: Sandbox) 
         assert sandbox.run("sum(range(10**5))").output == "4999950000\n"
         assert vast.result().kind == "memory_limit"
         assert greedy.result().kind in ("cpu_limit", "memory_limit", "wall_limit")  # if busy
+
+
+def test_guests_find_warm_what_a_warm_up_program_has_computed(policy: Policy) -> None:
+    program = "import functools\n@functools.cache\ndef f(): ...\nx = 5\nmath.warm = x + 1"
+    sandbox = Sandbox(dataclasses.replace(policy, warm_up=(program,)))
+    sandbox.start()
+    try:
+        assert [sandbox.run("math.warm").output for _ in range(2)] == ["6\n"] * 2
+        assert sandbox.run("x").error == "NameError: name 'x' is not defined"
+    finally:
+        sandbox.close()
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import os", "breaks its rules (`os` may not be imported"),
+        ("1 +", "breaks its rules (invalid syntax"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_warm_up_program_that_cannot_run_is_refused(
+    policy: Policy, program: str, reason: str
+) -> None:
+    sandbox = Sandbox(dataclasses.replace(policy, warm_up=("2+2", program)))
+    with pytest.raises(SandboxUnavailable) as caught:
+        sandbox.start()
+    assert reason in str(caught.value)
+    assert "; cure: " in str(caught.value)

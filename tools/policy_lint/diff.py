@@ -67,6 +67,7 @@ def compare(old: Subject, new: Subject) -> Iterator[Finding]:
     before, after = old.policy, new.policy
     yield from _lists(before, after, new)
     yield from _preloaded(before, after, new)
+    yield from _warm_up(before, after, new)
     yield from _words(before, after, new)
     yield from _numbers(before, after, new)
     yield from _syscalls(before, after, new)
@@ -123,6 +124,12 @@ def _preloaded(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]
             place = new.document.place(("preloaded", name), key=True)
             message = f"preloaded.{name} was {old or 'not there'} and is {now or 'gone'}"
             yield _change(new, None, place, message, name)
+
+
+def _warm_up(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
+    if before.warm_up != after.warm_up:
+        message = "warm_up has other programs: what guests find warm changes, not what they may do"
+        yield _change(new, None, new.document.place(("warm_up",), key=True), message)
 
 
 def _words(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:

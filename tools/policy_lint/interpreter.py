@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sandbox import syscalls
+from sandbox import guest, syscalls
 from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone
 from sandbox.outcome import Outcome
 from sandbox.policy import ESSENTIAL_LAYERS, Identity, Limits, Policy, Rlimits
@@ -205,9 +205,8 @@ class Interpreter:
 def _run(policy: Policy, program: str) -> Outcome:
     """Run a program unchecked in a guest, under a policy that need not pass the self-test."""
     generation = Generation(policy)
-    request = {"source": program, "helpers": False, "unchecked": True}
     try:
-        return generation.run(json.dumps(request).encode(), policy.limits.queue_seconds)
+        return generation.run(guest.request(program, unchecked=True), policy.limits.queue_seconds)
     except ZygoteGone as error:
         raise SandboxUnavailable(str(error)) from error
     finally:

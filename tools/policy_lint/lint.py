@@ -18,7 +18,7 @@ from tools.policy_lint import (
     words,
 )
 from tools.policy_lint import program as programs
-from tools.policy_lint.finding import Finding, Rule, in_order
+from tools.policy_lint.finding import Finding, Rule, finding, in_order
 from tools.policy_lint.honest import HONEST
 from tools.policy_lint.interpreter import Interpreter
 from tools.policy_lint.subject import Subject
@@ -41,9 +41,18 @@ HONEST_REFUSED = Rule(
     "dangerous_names with print",
     "Delete the entry.",
 )
+WARM_UP_REFUSED = Rule(
+    "warm-up-refused",
+    "error",
+    "A warm-up program breaks the rules of this file",
+    "It runs with the rights of the fork server, and so it must do nothing that others may not; "
+    "the bot refuses to serve.",
+    "warm_up with import os",
+    "Mend the program.",
+)
 _FAMILIES = (structure, acceptance, imports, names, words, limits, denials, identity)
 RULES: dict[str, Rule] = {
-    **{rule.id: rule for rule in (NOT_TRIED, HONEST_REFUSED)},
+    **{rule.id: rule for rule in (NOT_TRIED, HONEST_REFUSED, WARM_UP_REFUSED)},
     **{name: rule for family in _FAMILIES for name, rule in family.RULES.items()},
 }
 
@@ -75,6 +84,7 @@ def _find(subject: Subject, policy: Policy, wanted: Collection[str]) -> list[Fin
             *denials.find(subject, policy),
             *identity.find(subject, policy),
             *_find_honest(subject, policy),
+            *_find_warm_up(subject, policy),
         ]
     return found + [one for future in slow for one in future.result()]
 
@@ -134,3 +144,11 @@ def _find_honest(subject: Subject, policy: Policy) -> Iterator[Finding]:
     for (field, entry), line in refused.items():
         message = f"{entry} refuses honest programs such as {line}"
         yield subject.at_entry(HONEST_REFUSED, field, entry, message, "delete it")
+
+
+def _find_warm_up(subject: Subject, policy: Policy) -> Iterator[Finding]:
+    for at, source in subject.document.strings("warm_up"):
+        for violation in check(source, policy)[:1]:
+            message = f"line {violation.line} of this program: {violation.message}"
+            place = subject.document.place(at)
+            yield finding(WARM_UP_REFUSED, subject.path, place, message, "delete it")

@@ -13,6 +13,7 @@ from tools.policy_lint.main import main
 CHANGES = [
     ("  - math\n", "  - math\n  - pathlib\n", "weaker", "gains pathlib", "gives them files"),
     ("  - cmath\n", "", "stronger", "loses cmath", "no more: programs may import it"),
+    ("warm_up: []", "warm_up: [2+2]", "changed", "warm_up", "other programs"),
     ("dt: datetime", "dt: datetime\n  st: statistics", "changed", "preloaded.st", "is statistics"),
     ("  - open\n", "", "weaker", "dangerous_names loses open", "may use the name"),
     ("  - open\n", "  - open\n  - super\n", "stronger", "dangerous_names gains super", ""),
