@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from function import sentences
 from function.rewriting import LONGEST, NAMES, suggest
@@ -68,9 +68,7 @@ class Hint:
     value: Callable[[Case], str | None] | None = None
 
     def fit(self, case: Case) -> str | None:
-        """Return the text for a case, or None."""
-        if self.error and not re.search(self.error, case.error):
-            return None
+        """Return the text for a case whose error line fits, or None."""
         if self.source and not _search_short(self.source, case.program):
             return None
         parts = {"value": self.value(case) if self.value else ""}
@@ -92,7 +90,12 @@ def hint(source: str, outcome: Outcome, program: str | None = None) -> str | Non
     if program is None:
         program = normalise(source) or source
     case = Case(source, program, outcome)
-    return next((text for row in HINTS if (text := row.fit(case))), None)
+    return next((text for row in _rows(case.error) if (text := row.fit(case))), None)
+
+
+@lru_cache(256)  # nearly all programs end in the same few ways
+def _rows(error: str) -> tuple[Hint, ...]:
+    return tuple(row for row in HINTS if re.search(row.error, error))
 
 
 def _quote(program: str) -> str:
