@@ -9,6 +9,7 @@ import json
 import math
 import os
 import platform
+import random
 import statistics
 import subprocess  # nosec B404
 import sys
@@ -19,12 +20,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sandbox.checker import check
+from sandbox.policy import Policy, load_policy
 from tools import load, processes, serve
 from tools.launch import Service, serving
 from tools.load import SENDER, Job, Sample
 
 CONNECTIONS = (1, 8, 64)
 GUESTS = 8
+CHECKS = 100  # a round
 PROGRAM = """\
 from collections import Counter
 from fractions import Fraction
@@ -123,6 +127,37 @@ def spawn_ms(command: list[str], times: int) -> float:
     return statistics.median(spans)
 
 
+def long_programs(policy: Policy) -> list[str]:
+    """Return texts that are nearly as long as a program may be, of honest ones from the tests."""
+    corpus = serve.ROOT / "tests/corpus/benign.jsonl"
+    sources = [json.loads(line)["source"] for line in corpus.read_text("utf-8").splitlines()]
+    honest = [source for source in sources if not check(source, policy)]
+    chance = random.Random(1)  # nosec B311: the same texts in every run
+    texts = []
+    for _ in range(CHECKS):
+        text = ""
+        for program in chance.sample(honest, len(honest)):
+            longer = f"{text}{program}\n"
+            text = longer if len(longer.encode()) <= policy.limits.source_bytes else text
+        texts.append(text)
+    return texts
+
+
+def check_ms(sources: list[str], policy: Policy) -> list[float]:
+    """Return the CPU time that the checker takes for each program, in milliseconds."""
+    spans = []
+    for source in sources:
+        begin = time.thread_time()
+        check(source, policy)
+        spans.append((time.thread_time() - begin) * 1000)
+    return spans
+
+
+def p99(ordered: list[float]) -> float:
+    """Return the 99th percentile of sorted numbers; NaN of none."""
+    return ordered[len(ordered) * 99 // 100] if ordered else math.nan
+
+
 @dataclass
 class Series:
     """One question at one number of connections, over all rounds."""
@@ -151,7 +186,7 @@ class Series:
             "question": self.question.name,
             "connections": self.connections,
             "median_ms": statistics.median(spans) if spans else math.nan,
-            "p99_ms": spans[len(spans) * 99 // 100] if spans else math.nan,
+            "p99_ms": p99(spans),
             "per_second": len(spans) / sum(sample.seconds for sample in self.samples),
             "cpu_ms": self.cpu_seconds * 1000 / asked,
             "answers": len(spans),
@@ -210,7 +245,9 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
     """Measure everything and return it, ready for JSON."""
     spawns = 20 * rounds
     bare_python = [sys.executable, "-I", "-S", "-c", "pass"]
-    true_ms, python_ms = [], []
+    true_ms, python_ms, checks_ms = [], [], []
+    policy = load_policy(serve.ROOT / "policy.yaml")
+    programs = long_programs(policy)
     with (
         tempfile.TemporaryDirectory() as name,
         serving(Path(name)) as real,
@@ -229,6 +266,7 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
                 series.measure(service, seconds)
             true_ms.append(spawn_ms(["/bin/true"], spawns))
             python_ms.append(spawn_ms(bare_python, spawns))
+            checks_ms += check_ms(programs, policy)
             with serving(Path(name)) as another:
                 launches.append(another.launch_seconds)
     result = {
@@ -237,6 +275,11 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
         "spawn_true_ms": statistics.median(true_ms),
         "bare_interpreter_ms": statistics.median(python_ms),
         "launch_ms": statistics.median(launches) * 1000,
+        "checker": {
+            "source_bytes": policy.limits.source_bytes,
+            "median_ms": statistics.median(checks_ms),
+            "p99_ms": p99(sorted(checks_ms)),
+        },
         "memory": figures,
     }
     return result | {"ratios": ratios(result)}
@@ -265,6 +308,7 @@ def ratios(result: dict[str, Any]) -> list[dict[str, Any]]:
             "<=",
             60,
         ),
+        ("the longest programs' check, p99 ms", result["checker"]["p99_ms"], "<=", 50),
         ("idle service, MiB", memory_used["idle_mib"], "<=", 80),
         ("one more guest, MiB", memory_used["added_by_each_running_guest_mib"], "<=", 3),
     ]
@@ -281,7 +325,7 @@ def ratios(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 def report(result: dict[str, Any]) -> str:
     """Return the result as text for people."""
-    about = result["machine"]
+    about, checker = result["machine"], result["checker"]
     user = "root" if about["root"] else "a plain user"
     lines = [
         (
@@ -306,6 +350,10 @@ def report(result: dict[str, Any]) -> str:
             f"spawn of /bin/true {result['spawn_true_ms']:.3f} ms, bare interpreter "
             f"{result['bare_interpreter_ms']:.1f} ms, launch to first answer "
             f"{result['launch_ms']:.0f} ms"
+        ),
+        (
+            f"check of {checker['source_bytes']} bytes {checker['median_ms']:.1f} ms, "
+            f"99th percentile {checker['p99_ms']:.1f} ms"
         ),
         *(f"{name.replace('_', ' ')}: {value:.2f}" for name, value in result["memory"].items()),
         "",

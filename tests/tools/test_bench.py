@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.checker import check
+from sandbox.policy import Policy
 from tools import bench, load, processes
 from tools.serve import ROOT
 
@@ -34,7 +36,17 @@ def test_a_quick_run_measures_everything_and_finds_no_answer_wrong(tmp_path: Pat
     assert all(row["answers"] > 0 for row in figures["series"])
     assert all(0 < row["median_ms"] <= row["p99_ms"] for row in figures["series"])
     assert all(value > 0 for value in figures["memory"].values())
+    assert 0 < figures["checker"]["median_ms"] <= figures["checker"]["p99_ms"]
     assert "real" in bench.report(figures)
+
+
+def test_the_checker_is_measured_on_honest_programs_of_the_full_length(policy: Policy) -> None:
+    programs = bench.long_programs(policy)
+    limit = policy.limits.source_bytes
+    assert len(programs) == len(set(programs)) == bench.CHECKS
+    assert all(limit - 64 < len(program.encode()) <= limit for program in programs)
+    assert not any(check(program, policy) for program in programs)
+    assert programs == bench.long_programs(policy)
 
 
 @contextmanager
