@@ -33,8 +33,8 @@ class Case:
     def error(self) -> str:
         """Python's error line, "rejected" and the names that it was for, else the kind."""
         match self.outcome.kind:
-            case "syntax_error":
-                return f"SyntaxError: {self.outcome.error}"
+            case "syntax_error":  # IndentationError is a kind of it, and a hint fits both
+                return "SyntaxError: " + self.outcome.error.partition(": ")[2]
             case "rejected":
                 return " ".join(["rejected", *(one.value for one in self.outcome.violations)])
             case "error":

@@ -124,10 +124,10 @@ def _verdict(answer: Answer, policy: Policy) -> list[Part]:
 
 
 def _syntax_error(answer: Answer) -> str:
-    message = answer.error.removeprefix("SyntaxError: ") or "invalid syntax"
+    error = answer.error or "SyntaxError: invalid syntax"
     line = f" (line {answer.violations[0].line})" if answer.violations else ""
     excerpt = f"{answer.excerpt}\n" if answer.excerpt else ""
-    return f"{excerpt}SyntaxError: {message}{line}"
+    return f"{excerpt}{error}{line}"
 
 
 def _refusal(answer: Answer) -> list[Part]:

@@ -6,7 +6,7 @@ is closed: kinds and fields of nodes that `sandbox/syntax.py` does not list are 
 Rules, in the order that they are looked at:
     source-too-long      more bytes than the policy takes
     forbidden-character  one that hides what a program is
-    syntax               the parser's complaint, in its words
+    syntax               Python's own complaint, in its words
     unknown-syntax       newer than these tables
     dunder               a name that holds two underscores
     import, relative-import, dangerous-import
@@ -136,8 +136,9 @@ _latest: tuple[Policy, _Rules] | None = None
 def check(source: str, policy: Policy) -> list[Violation]:
     """Return what `policy` forbids in a program, in the order of the source; empty if nothing.
 
-    Never raises. A program that does not parse gives one Violation with the rule "syntax" and the
-    parser's message. At most MOST_VIOLATIONS are returned.
+    Never raises. A program that does not parse gives one Violation with the rule "syntax" and
+    Python's own line, such as "IndentationError: unexpected indent". At most MOST_VIOLATIONS are
+    returned.
     """
     size, limit = len(source.encode("utf-8", "surrogatepass")), policy.limits.source_bytes
     if size > limit:

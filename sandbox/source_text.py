@@ -53,7 +53,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Unparsed:
-    """Why a source does not parse; line and column from 1."""
+    """Why a source does not parse, in the words of Python's last line; line and column from 1."""
 
     line: int
     column: int
@@ -73,9 +73,10 @@ def parse(source: str) -> ast.Module | Unparsed:
     try:
         return ast.parse(source, PROGRAM_NAME)
     except SyntaxError as error:
-        return Unparsed(max(error.lineno or 1, 1), max(error.offset or 1, 1), error.msg)
+        message = f"{type(error).__name__}: {error.msg}"  # or IndentationError, or TabError
+        return Unparsed(max(error.lineno or 1, 1), max(error.offset or 1, 1), message)
     except Exception as error:  # RecursionError, MemoryError, ValueError: the parser's limits
-        return Unparsed(1, 1, str(error) or "the program is nested too deeply")
+        return Unparsed(1, 1, f"SyntaxError: {str(error) or 'the program is nested too deeply'}")
 
 
 def normalised(text: str) -> str:

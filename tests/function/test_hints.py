@@ -22,7 +22,7 @@ def no_name(name: str) -> Outcome:
 
 
 def no_syntax(message: str = "invalid syntax") -> Outcome:
-    return Outcome("syntax_error", error=message)
+    return Outcome("syntax_error", error=f"SyntaxError: {message}")
 
 
 def refused(name: str) -> Outcome:
@@ -70,6 +70,7 @@ CASES = [
     ("007", no_syntax("leading zeros in decimal integer literals"), "`7`"),
     ("20 + 10%", no_syntax(), "`20*(1+10/100)`"),
     ("5%", no_syntax(), "`5/100`"),
+    (" 5%", Outcome("syntax_error", error="IndentationError: unexpected indent"), "`5/100`"),
     ("(2+3)(4+5)", error("TypeError: 'int' object is not callable"), "`(2+3)*(4+5)`"),
     ("2+2 = 4", no_syntax("cannot assign to expression here"), "`2+2 == 4`"),
     ("5!", no_syntax(), "`math.factorial(5)`"),

@@ -98,12 +98,11 @@ def test_an_error_stands_beneath_what_was_printed(policy: Policy) -> None:
 
 
 def test_a_syntax_error_shows_the_line_and_the_place(policy: Policy) -> None:
-    place = Violation("syntax", 1, 18, "expected ':'", "")
-    answer = answered(
-        "syntax_error", error="expected ':'", violations=(place,), excerpt="for i in x\n          ^"
-    )
+    error = "IndentationError: unexpected indent"
+    place = Violation("syntax", 1, 1, error, "")
+    answer = answered("syntax_error", error=error, violations=(place,), excerpt="  x\n ^")
     message = reply(answer, policy).message
-    assert message.text == "for i in x\n          ^\nSyntaxError: expected ':' (line 1)"
+    assert message.text == "  x\n ^\nIndentationError: unexpected indent (line 1)"
     assert code(message) == [message.text]
 
 

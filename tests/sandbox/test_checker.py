@@ -401,14 +401,20 @@ def test_a_message_is_a_sentence_that_a_person_can_use(policy: Policy) -> None:
 @pytest.mark.parametrize(
     ("source", "line", "column", "message"),
     [
-        ("1 +", 1, 4, "invalid syntax"),
-        ("x = 1\nif x\n    y", 2, 5, "expected ':'"),
-        ("é = ٢", 1, 5, "invalid character '٢' (U+0662)"),
-        ("(" * 300, 1, 201, "too many nested parentheses"),
+        ("1 +", 1, 4, "SyntaxError: invalid syntax"),
+        ("x = 1\nif x\n    y", 2, 5, "SyntaxError: expected ':'"),
+        ("é = ٢", 1, 5, "SyntaxError: invalid character '٢' (U+0662)"),
+        ("(" * 300, 1, 201, "SyntaxError: too many nested parentheses"),
+        ("x = 1\n  y", 2, 2, "IndentationError: unexpected indent"),
+        (
+            "if x:\n\ty\n        z",
+            *(3, 1),
+            "TabError: inconsistent use of tabs and spaces in indentation",
+        ),
     ],
     ids=ascii,
 )
-def test_a_syntax_error_is_one_violation_with_the_parsers_message(
+def test_a_syntax_error_is_one_violation_with_the_line_that_python_ends_in(
     policy: Policy, source: str, line: int, column: int, message: str
 ) -> None:
     assert check(source, policy) == [Violation("syntax", line, column, message, "")]

@@ -124,6 +124,19 @@ def test_each_limit_is_told_apart(sandbox: Sandbox, source: str, kind: str) -> N
     assert sandbox.run(source).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("x = 1\n  y", "IndentationError: unexpected indent"),  # the parser's
+        ("return 5", "SyntaxError: 'return' outside function"),  # the compiler's
+    ],
+)
+def test_a_syntax_error_has_the_name_that_python_gives_it(
+    sandbox: Sandbox, source: str, error: str
+) -> None:
+    assert sandbox.run(source).error == error
+
+
 def test_output_is_cut_exactly_at_the_limit(sandbox: Sandbox) -> None:
     limit = sandbox.policy.limits.output_bytes
     assert sandbox.run(f"print('x' * {limit - 1})").kind == "ok"
