@@ -22,7 +22,10 @@ from typing import Any
 
 from sandbox.checker import check
 from sandbox.policy import Policy, load_policy
+from sandbox.sandbox import Sandbox
+from tests.policies.heavy import heavy_policy
 from tools import load, processes, serve
+from tools.baseline import InterpreterEachTime
 from tools.launch import Service, serving
 from tools.load import SENDER, Job, Sample
 
@@ -61,6 +64,9 @@ print(statistics.median(found), statistics.mean(found[:10]))
 total = sum(map(sum, rows))
 [total, max(map(max, rows))]
 """
+
+
+INTEGRAL = "from sympy import *\nx = Symbol('x')\nintegrate(exp(-x**2), (x, -oo, oo))"
 
 
 @dataclass(frozen=True)
@@ -151,6 +157,28 @@ def check_ms(sources: list[str], policy: Policy) -> list[float]:
         check(source, policy)
         spans.append((time.thread_time() - begin) * 1000)
     return spans
+
+
+def integrals_ms(policy: Policy, times: int) -> tuple[list[float], list[float]]:
+    """Return how long an integral by sympy takes under a policy that has it, in milliseconds.
+
+    First as the service runs it, `times` over; then with an interpreter for each, a tenth as often.
+    """
+    real, baseline = Sandbox(policy), InterpreterEachTime(policy)
+    real.start()
+    try:
+        spans: tuple[list[float], list[float]] = ([], [])
+        for number in range(times):
+            for sandbox, taken in zip((real, baseline), spans, strict=True):
+                if sandbox is real or number % 10 == 0:
+                    begin = time.perf_counter()
+                    outcome = sandbox.run(INTEGRAL)
+                    taken.append((time.perf_counter() - begin) * 1000)
+                    if outcome.output != "sqrt(pi)\n":
+                        raise ValueError(f"the integral's answer: {outcome}")
+        return spans
+    finally:
+        real.close()
 
 
 def p99(ordered: list[float]) -> float:
@@ -246,6 +274,8 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
     spawns = 20 * rounds
     bare_python = [sys.executable, "-I", "-S", "-c", "pass"]
     true_ms, python_ms, checks_ms = [], [], []
+    integrals_real: list[float] = []
+    integrals_baseline: list[float] = []
     policy = load_policy(serve.ROOT / "policy.yaml")
     programs = long_programs(policy)
     with (
@@ -253,6 +283,7 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
         serving(Path(name)) as real,
         serving(Path(name), "tools.baseline:get_app()") as baseline,
     ):
+        heavy = heavy_policy(Path(name))
         figures = memory(real)
         launches = [real.launch_seconds]
         plan = [
@@ -267,6 +298,9 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
             true_ms.append(spawn_ms(["/bin/true"], spawns))
             python_ms.append(spawn_ms(bare_python, spawns))
             checks_ms += check_ms(programs, policy)
+            real_spans, baseline_spans = integrals_ms(heavy, 20)
+            integrals_real += real_spans
+            integrals_baseline += baseline_spans
             with serving(Path(name)) as another:
                 launches.append(another.launch_seconds)
     result = {
@@ -280,6 +314,8 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
             "median_ms": statistics.median(checks_ms),
             "p99_ms": p99(sorted(checks_ms)),
         },
+        "integral_ms": statistics.median(integrals_real),
+        "integral_baseline_ms": statistics.median(integrals_baseline),
         "memory": figures,
     }
     return result | {"ratios": ratios(result)}
@@ -307,6 +343,12 @@ def ratios(result: dict[str, Any]) -> list[dict[str, Any]]:
             result["launch_ms"] / result["bare_interpreter_ms"],
             "<=",
             60,
+        ),
+        (
+            "interpreter each time / integral",
+            result["integral_baseline_ms"] / result["integral_ms"],
+            ">=",
+            30,
         ),
         ("the longest programs' check, p99 ms", result["checker"]["p99_ms"], "<=", 50),
         ("idle service, MiB", memory_used["idle_mib"], "<=", 80),
@@ -350,6 +392,10 @@ def report(result: dict[str, Any]) -> str:
             f"spawn of /bin/true {result['spawn_true_ms']:.3f} ms, bare interpreter "
             f"{result['bare_interpreter_ms']:.1f} ms, launch to first answer "
             f"{result['launch_ms']:.0f} ms"
+        ),
+        (
+            f"sympy's integral {result['integral_ms']:.1f} ms, "
+            f"with an interpreter each time {result['integral_baseline_ms']:.0f} ms"
         ),
         (
             f"check of {checker['source_bytes']} bytes {checker['median_ms']:.1f} ms, "

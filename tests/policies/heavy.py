@@ -5,7 +5,8 @@ from pathlib import Path
 import yaml
 
 from sandbox.policy import Policy, load_policy
-from tests.conftest import ROOT
+
+FOLDER = Path(__file__).resolve().parent
 
 
 class _Dumper(yaml.SafeDumper):
@@ -22,8 +23,8 @@ _Dumper.add_representer(str, _text)
 
 def heavy_policy(folder: Path) -> Policy:
     """Write the merged policy into a folder and load it."""
-    merged = yaml.safe_load((ROOT / "policy.yaml").read_text("utf-8"))
-    added = yaml.safe_load((Path(__file__).parent / "heavy.yaml").read_text("utf-8"))
+    merged = yaml.safe_load((FOLDER.parent.parent / "policy.yaml").read_text("utf-8"))
+    added = yaml.safe_load((FOLDER / "heavy.yaml").read_text("utf-8"))
     for field, value in added.items():
         merged[field] = merged[field] + value if isinstance(value, list) else merged[field] | value
     path = folder / "heavy.yaml"
