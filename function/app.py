@@ -11,6 +11,7 @@ import falcon
 from function import logs, resources
 from function.bot_api import BotApi, BotApiError
 from function.chat import Chat
+from function.claims import Claims
 from function.delivery import Delivery
 from function.settings import Settings, load_settings
 from function.store import Store, open_store
@@ -42,7 +43,7 @@ def create_app(
     bot = Bot(settings.bot_id, settings.bot_username or None)
     chat = Chat(sandbox, store, bot, settings.token, api.fetch_text if api else None)
     delivery = Delivery(chat, store, api) if api else None
-    answer = delivery.take if delivery else Updates(chat, store).answer
+    answer = delivery.answer if delivery else Updates(chat, store, Claims(store)).answer
     app = App(middleware=[logs.RequestId()])
     app.add_route("/webhook", resources.Webhook(settings, answer))
     app.add_route("/message", resources.Message(settings, chat))

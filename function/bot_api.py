@@ -6,6 +6,7 @@ its entities are refused. The token is in every URL, so no error or log line her
 
 import json
 import logging
+import math
 import random
 import time
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
 PATIENCE_SECONDS = 25.0  # for all tries of a call; Telegram waits 60 s for a webhook's answer
 FIRST_PAUSE_SECONDS = 0.5
+AGAIN_SECONDS = 5  # from giving up a call to its next try, where the server names no time
 CONNECTIONS = 64  # kept open; as many as the service has threads
 CURES = 3  # of one call, each by changing it
 
@@ -43,7 +45,14 @@ class Refused(BotApiError):
 
 
 class Undelivered(BotApiError):
-    """Not done within PATIENCE_SECONDS: no connection, no answer, 5xx, or too many requests."""
+    """Not done within PATIENCE_SECONDS: no connection, no answer, 5xx, or too many requests.
+
+    It may be done in `retry_after` seconds.
+    """
+
+    def __init__(self, text: str, retry_after: float = 0) -> None:
+        super().__init__(text)
+        self.retry_after = math.ceil(retry_after) or AGAIN_SECONDS
 
 
 class BotApi:
@@ -104,7 +113,7 @@ class BotApi:
                 # Half to all of a pause, so that many callers do not come back at once.
                 wait = error.seconds or pause * (1 + random.random()) / 2  # nosec B311
                 if time.monotonic() + wait > deadline:
-                    raise Undelivered(f"{method}: {error}") from None
+                    raise Undelivered(f"{method}: {error}", error.seconds) from None
             time.sleep(wait)
             pause *= 2
 

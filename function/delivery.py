@@ -1,107 +1,98 @@
-"""Answers by calls of their own: an update is taken at once, and answered by one of a few threads.
+"""Answers by calls of their own, each made before its update counts as taken.
 
-So an edited program changes the earlier answer, and long output comes as a file.
+So an edited program changes the earlier answer, and long output comes as a file. Whatever dies
+meanwhile, or cannot be reached: Telegram repeats an update that was not taken, for a day
+(https://core.telegram.org/bots/api#setwebhook), and it is the only queue.
 """
 
 import logging
 import threading
-import time
-from collections import defaultdict, deque
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 
 from function import telegram
-from function.bot_api import BotApi, BotApiError, Refused, Undelivered
+from function.bot_api import BotApi, Files, Refused
 from function.chat import Busy, Chat
+from function.claims import Claims
 from function.replies import Reply, say
 from function.store import Store
-from function.telegram import InlineQuery, Json, Request
-from function.updates import EDIT_SECONDS, Updates
+from function.telegram import Entity, InlineQuery, Json, Message, Request
+from function.updates import ANSWER_SECONDS, EDIT_SECONDS, Updates
 
 log = logging.getLogger(__name__)
 
-THREADS = 32  # most of their time goes to waiting for Telegram
-MOST_WAITING = 1000  # updates that were taken and are not answered yet
-TRIES = 4
+# Each holds one of the server's threads, of which health and others need some (function.server).
+# Telegram brings 40 at once, unless setWebhook is told otherwise.
+MOST_AT_ONCE = 48
 
 
 class Delivery:
-    """Answers updates through the Bot API: those of one chat in turn, as they came."""
+    """Answers updates through the Bot API: those of one chat in turn, as they came.
+
+    Its methods return when the answer is there, or can never be, which is logged. They raise Busy
+    where too many are under way, and Undelivered where Telegram cannot be reached.
+    """
 
     def __init__(self, chat: Chat, store: Store, api: BotApi) -> None:
-        self._chat = chat
+        self._bot = chat.bot
         self._store = store
         self._api = api
-        self._updates = Updates(chat, store, self._send)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="delivery")
+        self._claims = Claims(store)
+        self._updates = Updates(chat, store, self._claims, _as_kept)
+        self._places = threading.Semaphore(MOST_AT_ONCE)
         self._lock = threading.Lock()
-        self._waiting: defaultdict[int, deque[Json]] = defaultdict(deque)
-        self._count = 0
-
-    def take(self, update: Json) -> None:
-        """Take an update to be answered soon. Raises Busy when too many wait."""
-        request = telegram.read_update(update, self._chat.bot)
-        if request is None:
-            return
-        queue = request.sender if isinstance(request, InlineQuery) else request.place.chat_id
-        with self._lock:
-            if self._count >= MOST_WAITING:
-                raise Busy(Reply(say("Too many programs wait already.")), retry_after=5)
-            self._count += 1
-            self._waiting[queue].append(update)
-            if len(self._waiting[queue]) == 1:
-                self._threads.submit(self._empty, queue)
-
-    def make(self, call: Json) -> None:
-        """Make a call soon; it is logged where it fails."""
-        self._threads.submit(self._logged, self._api.deliver, call)
-
-    def close(self) -> None:
-        """Answer what was taken, then return."""
-        self._threads.shutdown()
+        self._last: dict[object, threading.Event] = {}  # of each queue: set when that is done
 
     def answer(self, update: Json) -> None:
-        """Answer an update now. Tries for minutes; what remains impossible is logged."""
-        self._logged(self._answer, update)
+        """Answer an update, unless that was done before."""
+        request = telegram.read_update(update, self._bot)
+        if request is None:
+            return
+        done = f"delivered:{update['update_id']}"
+        with self._place(), self._turn(_queue(request)), self._claims.hold(done):
+            if self._store.get(done):
+                return
+            answer = self._updates.answer(update)
+            if answer is not None:
+                self._deliver_answer(request, answer)
+                self._store.set(done, "1", ANSWER_SECONDS)
 
-    def _logged(self, work: Callable[[Json], object], given: Json) -> None:
+    def make(self, call: Json) -> None:
+        """Make a call that answers a gateway's query."""
+        with self._place():
+            self._deliver(call)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        if not self._places.acquire(blocking=False):
+            raise Busy(Reply(say("Too many programs wait already.")), retry_after=2)
         try:
-            work(given)
-        except BotApiError as error:
-            log.warning("not delivered: %s", error)
-        except Exception:
-            log.exception("an update could not be answered")
+            yield
+        finally:
+            self._places.release()
 
-    def _empty(self, queue: int) -> None:
-        """Answer what waits in a queue; each update stays there until it is answered."""
-        while True:
-            self.answer(self._waiting[queue][0])
+    @contextmanager
+    def _turn(self, queue: object) -> Iterator[None]:
+        """Wait until all that came to a queue earlier is done."""
+        mine = threading.Event()
+        with self._lock:
+            earlier, self._last[queue] = self._last.get(queue), mine
+        if earlier:
+            earlier.wait()
+        try:
+            yield
+        finally:
+            mine.set()
             with self._lock:
-                self._count -= 1
-                self._waiting[queue].popleft()
-                if not self._waiting[queue]:
-                    del self._waiting[queue]
-                    return
+                if self._last[queue] is mine:
+                    del self._last[queue]
 
-    def _answer(self, update: Json) -> None:
-        for _ in range(TRIES - 1):
-            try:
-                return self._answer_once(update)
-            except Busy as busy:
-                time.sleep(busy.retry_after)
-            except Undelivered as error:
-                log.warning("trying again: %s", error)
-        try:
-            self._answer_once(update)
-        except Busy as busy:
-            request = telegram.read_update(update, self._chat.bot)
-            if isinstance(request, Request):
-                self._send(request, busy.reply)
-
-    def _answer_once(self, update: Json) -> None:
-        call = self._updates.answer(update)
-        if call is not None:
-            self._api.deliver(call)
+    def _deliver_answer(self, request: Request | InlineQuery, answer: Json) -> None:
+        if isinstance(request, InlineQuery):
+            self._deliver(answer)
+        else:
+            self._send(request, _from_kept(answer))
 
     def _send(self, request: Request, reply: Reply) -> None:
         """Put the answer into the earlier one if there is one, else send it."""
@@ -111,10 +102,10 @@ class Delivery:
         is_edited = earlier is not None and self._edit(place.chat_id, int(earlier), reply)
         if reply.document:
             call = telegram.send_document(place, reply.caption, as_reply=request.edited)
-            self._api.deliver(call, {"document": ("output.txt", reply.document.encode())})
+            self._deliver(call, {"document": ("output.txt", reply.document.encode())})
         elif not is_edited:
             call = telegram.send_message(place, reply.message, as_reply=request.edited)
-            sent = self._api.deliver(call)
+            sent = self._deliver(call)
             if sent is not None:
                 self._store.set(key, str(sent["message_id"]), EDIT_SECONDS)
 
@@ -125,3 +116,31 @@ class Delivery:
             log.info("sent anew: %s", error)
             return False
         return True
+
+    def _deliver(self, call: Json, files: Files | None = None) -> Json | None:
+        """Make a call and return its result; None where it will never be done."""
+        try:
+            result: Json | None = self._api.deliver(call, files)
+        except Refused as error:
+            log.warning("not delivered: %s", error)
+            return None
+        return result
+
+
+def _queue(request: Request | InlineQuery) -> object:
+    """What is answered in turn: a chat's messages, and a person's queries."""
+    if isinstance(request, InlineQuery):
+        return "queries", request.sender
+    return request.place.chat_id
+
+
+def _as_kept(_request: Request, reply: Reply) -> Json:
+    return asdict(reply)
+
+
+def _from_kept(kept: Json) -> Reply:
+    return Reply(_message(kept["message"]), _message(kept["caption"]), kept["document"])
+
+
+def _message(kept: Json) -> Message:
+    return Message(kept["text"], tuple(Entity(**entity) for entity in kept["entities"]))

@@ -17,8 +17,10 @@ from typing import Any
 import falcon
 
 from function import replies, telegram
+from function.bot_api import Undelivered
 from function.chat import Busy, Chat
 from function.delivery import Delivery
+from function.replies import Reply, say
 from function.settings import Settings
 from function.store import Store
 from function.telegram import Json
@@ -47,14 +49,15 @@ class Webhook:
 
         Response: a Bot API call (`method` and its parameters), or nothing.
 
-        200 taken; 400 no JSON object, or no `update_id`; 401 wrong secret; 413 more
-        than 1 MiB; 415 not application/json; 503 too many programs now, with Retry-After.
+        200 answered: by the response, or with DELIVERY=api by calls that are done; 400 no JSON
+        object, or no `update_id`; 401 wrong secret; 413 more than 1 MiB; 415 not
+        application/json; 503 with Retry-After: too many programs now, or no way to deliver.
         """
         _demand(self._secrets, req.get_header(SECRET_HEADER))
         update = _read_object(req)
         if not isinstance(update.get("update_id"), int) or isinstance(update["update_id"], bool):
             raise falcon.HTTPBadRequest(title="update_id must be an integer")
-        call = _unless_busy(self._answer, update)
+        call = _unless_later(self._answer, update)
         if call is not None:
             _respond(resp, call)
 
@@ -85,6 +88,8 @@ class Message:
             reply = self._chat.reply(request)
         except Busy as busy:
             reply = busy.reply
+        except Undelivered:
+            reply = Reply(say("Telegram does not give me the file now. Try again in a moment."))
         return _respond(resp, replies.gateway(telegram.send_message(request.place, reply.message)))
 
 
@@ -102,15 +107,15 @@ class Inline:
         Response: the parameters of answerInlineQuery. The gateway ignores them; with DELIVERY=api
         the call is made as well.
 
-        200 taken; 400, 401, 413, 415 as for messages; 503 too many programs now.
+        200 taken; 400, 401, 413, 415 as for messages; 503 as for updates.
         """
         _demand(self._secrets, *_gateway_credentials(req))
         query = telegram.read_gateway_query(_read_object(req))
         if query is None:
             raise falcon.HTTPBadRequest(title="inline_query_id and query must be given as text")
-        call = _unless_busy(self._chat.results, query)
+        call = _unless_later(self._chat.results, query)
         if self._delivery:
-            self._delivery.make(call)
+            _unless_later(self._delivery.make, call)
         _respond(resp, replies.gateway(call))
 
 
@@ -216,12 +221,13 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _unless_busy(work: Callable[[Any], Json | None], asked: Any) -> Any:
+def _unless_later(work: Callable[[Any], Json | None], asked: Any) -> Any:
     """Do work, or raise 503 with the time to try again."""
     try:
         return work(asked)
-    except Busy as busy:
-        raise falcon.HTTPServiceUnavailable(title=str(busy), retry_after=busy.retry_after) from None
+    except (Busy, Undelivered) as error:
+        again = error.retry_after
+        raise falcon.HTTPServiceUnavailable(title=str(error), retry_after=again) from None
 
 
 def _respond(resp: falcon.Response, body: Json) -> None:

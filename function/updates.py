@@ -2,83 +2,78 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 
 from function import telegram
 from function.chat import Chat
+from function.claims import Claims
 from function.replies import Reply
 from function.store import Store
 from function.telegram import InlineQuery, Json, Request
 
-ANSWER_SECONDS = 3600  # Telegram repeats an update at most two minutes after the last try
+ANSWER_SECONDS = 7200  # from the last try; Telegram puts the next off for an hour at most
 EDIT_SECONDS = 86400
 
-Send = Callable[[Request, Reply], Json | None]
 
-
-def in_the_response(request: Request, reply: Reply) -> Json:
-    """Sends an answer as the webhook's response: nothing of the past can be changed there."""
+def as_a_call(request: Request, reply: Reply) -> Json:
+    """The answer as the webhook's response: nothing of the past can be changed there."""
     return telegram.send_message(request.place, reply.message, as_reply=request.edited)
 
 
 class Updates:
-    """Takes updates from any thread and returns the Bot API call that answers each, or None.
+    """Takes updates from any thread, at any replica, and works each out once.
 
-    `send` puts a reply on its way: it returns a call to be made by the caller, or None if it has
-    made its own. Same for `answer_inline`.
+    `form` gives a reply the form in which it is kept and returned.
     """
 
-    def __init__(self, chat: Chat, store: Store, send: Send = in_the_response) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        store: Store,
+        claims: Claims,
+        form: Callable[[Request, Reply], Json] = as_a_call,
+    ) -> None:
         self._chat = chat
         self._store = store
-        self._send = send
-        self._lock = threading.Lock()
-        self._running: dict[int, Future[Json | None]] = {}
+        self._claims = claims
+        self._form = form
 
     def answer(self, update: Json) -> Json | None:
-        """Answer an update that has an integer `update_id`. Raises Busy, and then takes it again.
+        """Return the answer to an update that has an integer `update_id`; None: it needs none.
 
-        A repeat that comes while the first one is being answered waits for it.
+        A message's is in `form`, a query's is a Bot API call. A repeat that comes meanwhile waits.
+        Raises Busy and Undelivered, and then takes the update again.
         """
-        update_id = update["update_id"]
-        with self._lock:
-            first = self._running.get(update_id)
-            if first is None:
-                mine = self._running[update_id] = Future[Json | None]()
-        if first is not None:
-            return first.result()
-        try:
-            mine.set_result(self._answer_once(update_id, update))
-        except BaseException as error:
-            mine.set_exception(error)
-        with self._lock:
-            del self._running[update_id]
-        return mine.result()
-
-    def _answer_once(self, update_id: int, update: Json) -> Json | None:
         request = telegram.read_update(update, self._chat.bot)
         if request is None:
             return None
-        key = f"update:{update_id}"
-        kept = self._store.get(key)
-        if kept is not None:
-            call: Json | None = json.loads(kept)
-            return call
-        call = self._answer_request(request)
-        self._store.set(key, json.dumps(call), ANSWER_SECONDS)
-        return call
+        key = f"update:{update['update_id']}"
+        with self._claims.hold(key):
+            kept = self._store.get(key)
+            answer = json.loads(kept) if kept else self._answer_request(key, request)
+            self._store.set(key, json.dumps(answer), ANSWER_SECONDS)
+        return answer
 
-    def _answer_request(self, request: Request | InlineQuery) -> Json | None:
+    def _answer_request(self, update: str, request: Request | InlineQuery) -> Json | None:
         if isinstance(request, InlineQuery):
             return self._chat.results(request)
         key = f"text:{request.place.chat_id}:{request.place.message_id}"
         fingerprint = hashlib.sha256(f"{key}:{request.text}".encode(errors="replace")).hexdigest()
         if request.edited and (
-            request.wish == "mode" or self._store.get(key) in (None, fingerprint)
+            request.wish == "mode" or not self._is_changed(key, fingerprint, update)
         ):
             return None
         reply = self._chat.reply(request)
-        self._store.set(key, fingerprint, EDIT_SECONDS)
-        return self._send(request, reply)
+        self._store.set(key, f"{fingerprint} {update}", EDIT_SECONDS)
+        return self._form(request, reply)
+
+    def _is_changed(self, key: str, fingerprint: str, update: str) -> bool:
+        """Whether a message that was answered has another text now, or had it from this update.
+
+        The latter is an update whose worker died between the text and the answer.
+        """
+        known = self._store.get(key)
+        if known is None:
+            return False
+        text, _, by = known.partition(" ")
+        return text != fingerprint or by == update

@@ -1,8 +1,8 @@
 """Answers a bot's messages without a public address, by asking Telegram for updates.
 
 Runs the same handlers as the service, with the service's settings (see function/settings.py).
-Ctrl-C ends it after the answer in hand. Exits with 0 so ended, 1 if Telegram refuses, 2 if it
-cannot begin.
+Ctrl-C ends it after the answer in hand; what is not answered then comes again with the next start.
+Exits with 0 so ended, 1 if Telegram refuses, 2 if it cannot begin.
 """
 
 import argparse
@@ -18,17 +18,19 @@ from types import FrameType
 from typing import Any
 
 from function.bot_api import BotApi, Refused, Undelivered
-from function.chat import Chat
+from function.chat import Busy, Chat
 from function.delivery import Delivery
 from function.settings import load_settings
 from function.store import open_store
-from function.telegram import Bot
+from function.telegram import Bot, Json
 from sandbox.policy import PolicyError, load_policy
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 from tools.webhook import ALLOWED_UPDATES
 
 POLL_SECONDS = 50  # Telegram waits so long for an update
 PAUSE_SECONDS = 3.0  # before the next try when Telegram cannot be reached
+TRIES = 5  # of one update while Telegram can be reached, for all others wait
+LONGEST_PAUSE_SECONDS = 60  # between them
 
 log = logging.getLogger(__name__)
 
@@ -102,15 +104,35 @@ def answer_all(api: BotApi, delivery: Delivery, interruption: Interruption) -> N
     """
     request = {"offset": 0, "timeout": POLL_SECONDS, "allowed_updates": ALLOWED_UPDATES}
     fetch = partial(api.call, "getUpdates", request, answer_seconds=POLL_SECONDS + 10)
+    tries = 0
     while not interruption.came:
         for update in interruption.wait_for(fetch) or ():
-            delivery.answer(update)
+            tries += 1
+            pause = answer(delivery, update)
+            if pause is not None and tries < TRIES:
+                interruption.wait_for(partial(time.sleep, pause))
+                break
+            if pause is not None:
+                log.error("given up: update %d", update["update_id"])
+            tries = 0
             request["offset"] = update["update_id"] + 1
             if interruption.came:
                 break
     if request["offset"]:
         with suppress(Undelivered):
             api.call("getUpdates", request | {"timeout": 0, "limit": 1})
+
+
+def answer(delivery: Delivery, update: Json) -> int | None:
+    """Answer an update, or return the seconds after which it may be tried again."""
+    try:
+        delivery.answer(update)
+    except (Busy, Undelivered) as error:
+        log.warning("not answered yet: %s", error)
+        return min(error.retry_after, LONGEST_PAUSE_SECONDS)
+    except Exception:
+        log.exception("an update could not be answered")
+    return None
 
 
 def explain(error: Refused) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,12 @@ def test_an_order_to_stop_waits_for_a_slow_telegram(
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"TOKEN": telegram.token, "WEBHOOK_SECRET": SECRET}))
     service = start_service(CONFIG_PATH=str(config), DELIVERY="api", TELEGRAM_API_URL=telegram.url)
-    telegram.be("sendMessage", 2.0, (500, "Internal"), "drop", (429, "slow", {"retry_after": 1}))
-    for number in range(1, 6):
-        assert post(service, number, f"{number}+1").status == 200  # type: ignore[attr-defined]
-    service.process.terminate()
+    telegram.be("sendMessage", 2.0, (500, "Internal"), "drop", (429, "slow", {"retry_after": 1}), 2)
+    with ThreadPoolExecutor() as threads:
+        posted = [threads.submit(post, service, n, f"{n}+1") for n in range(1, 6)]
+        eventually(lambda: not telegram.moods["sendMessage"])  # each is on its way
+        service.process.terminate()
+        assert [one.result().status for one in posted] == [200] * 5  # type: ignore[attr-defined]
     assert service.process.wait(20) == 0
     assert sorted(sent["text"] for sent in telegram.sent) == [
         f"{number + 1} = {number}+1" for number in range(1, 6)

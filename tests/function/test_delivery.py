@@ -1,13 +1,15 @@
-"""Answers that travel by calls of their own: in order, edited in place, as files, tried again."""
+"""Answers that travel by calls of their own: in order, edited in place, as files, once each."""
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from function import delivery as module
+from function import server
 from function.bot_api import Refused, Undelivered
 from function.chat import Busy, Chat
 from function.delivery import Delivery
@@ -41,12 +43,10 @@ def api() -> RecordingApi:
 
 
 @pytest.fixture
-def delivery(scripted: ScriptedSandbox, api: Any) -> Iterator[Delivery]:
+def delivery(scripted: ScriptedSandbox, api: Any) -> Delivery:
     store = Memory()
     chat = Chat(scripted, store, Bot(), fetch=lambda file_id, most: "6*7")
-    started = Delivery(chat, store, api)
-    yield started
-    started.close()
+    return Delivery(chat, store, api)
 
 
 def sent(update_id: int, text: str, kind: str = "message", **fields: Any) -> Json:
@@ -57,36 +57,47 @@ def said(api: RecordingApi) -> list[tuple[str, str]]:
     return [(call["method"], call.get("text", call.get("caption", ""))) for call in api.calls]
 
 
-def test_taken_updates_are_answered_before_the_end(delivery: Delivery, api: RecordingApi) -> None:
-    for number in range(20):
-        delivery.take(sent(number, str(number), chat={"id": number + 1, "type": "private"}))
-    delivery.close()
-    assert sorted(call["chat_id"] for call in api.calls) == list(range(1, 21))
+def test_an_update_counts_as_taken_when_its_answer_is_there(
+    delivery: Delivery, api: RecordingApi
+) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def wait(call: Json) -> None:
+        begun.set()
+        release.wait(10)
+
+    api.fails = wait
+    with ThreadPoolExecutor() as threads:
+        taken = threads.submit(delivery.answer, sent(1, "2+2"))
+        begun.wait(10)
+        assert not taken.done()
+        release.set()
+    assert said(api) == [("sendMessage", "2+2 = 2+2")]
 
 
 def test_the_messages_of_a_chat_are_answered_in_turn(
     delivery: Delivery, api: RecordingApi, scripted: ScriptedSandbox
 ) -> None:
-    first, turn = threading.Event(), threading.Lock()
+    begun, first, turn = threading.Event(), threading.Event(), threading.Lock()
 
     def one_at_a_time(source: str) -> Outcome:
         if source != "9":
             assert turn.acquire(blocking=False)
+            begun.set()
             first.wait(10)
-            time.sleep(0.02)
             turn.release()
         return Outcome("ok", source)
 
     scripted.script = one_at_a_time
-    for number in range(5):
-        delivery.take(sent(number, str(number), message_id=number + 1))
-    delivery.take(sent(9, "9", chat={"id": 77, "type": "private"}))
-    deadline = time.monotonic() + 10
-    while not api.calls and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert api.calls[0]["chat_id"] == 77  # another chat does not wait
-    first.set()
-    delivery.close()
+    with ThreadPoolExecutor() as threads:
+        for number in range(5):
+            threads.submit(delivery.answer, sent(number, str(number), message_id=number + 1))
+            begun.wait(10)
+            time.sleep(0.05)  # to be there before the next
+        other = sent(9, "9", chat={"id": 77, "type": "private"})
+        threads.submit(delivery.answer, other).result(10)
+        assert [call["chat_id"] for call in api.calls] == [77]  # it did not wait
+        first.set()
     assert [text[0] for _, text in said(api)[1:]] == ["0", "1", "2", "3", "4"]
 
 
@@ -139,71 +150,126 @@ def test_an_inline_query_is_answered(delivery: Delivery, api: RecordingApi) -> N
     assert [call["method"] for call in api.calls] == ["answerInlineQuery"]
 
 
-@pytest.mark.parametrize(
-    "error", [Undelivered("sendMessage: no answer"), Busy(module.Reply(module.say("full")), 0)]
-)
-def test_what_fails_for_a_while_is_tried_again(
-    delivery: Delivery, api: RecordingApi, error: Exception
+def test_what_telegram_does_not_take_is_refused_and_not_run_again_when_it_comes_again(
+    delivery: Delivery, api: RecordingApi, scripted: ScriptedSandbox
 ) -> None:
-    failures = iter([error, error])
+    def fail(call: Json) -> None:
+        raise Undelivered("sendMessage: 429 slow", 7)
 
-    def fail_twice(call: Json) -> None:
+    api.fails = fail
+    for _ in range(2):
+        with pytest.raises(Undelivered) as refused:
+            delivery.answer(sent(1, "2+2"))
+        assert refused.value.retry_after == 7
+    api.fails = lambda call: None
+    delivery.answer(sent(1, "2+2"))
+    assert said(api) == [("sendMessage", "2+2 = 2+2")]
+    assert scripted.programs == ["2+2"]
+
+
+def test_a_setting_is_not_changed_back_where_its_answer_comes_late(
+    delivery: Delivery, api: RecordingApi
+) -> None:
+    failures = iter([Undelivered("sendMessage: no answer")])
+
+    def fail_once(call: Json) -> None:
         if failure := next(failures, None):
             raise failure
 
-    api.fails = fail_twice
-    delivery.answer(sent(1, "2+2"))
-    assert said(api) == [("sendMessage", "2+2 = 2+2")]
+    api.fails = fail_once
+    with pytest.raises(Undelivered):
+        delivery.answer(sent(1, "/mode"))
+    delivery.answer(sent(1, "/mode"))
+    delivery.answer(sent(2, "2+2"))
+    assert said(api)[1] == ("sendMessage", "2+2")  # compact
 
 
-def test_who_cannot_be_served_is_told_so_in_the_end(
-    delivery: Delivery,
-    api: RecordingApi,
-    scripted: ScriptedSandbox,
-    monkeypatch: pytest.MonkeyPatch,
+def test_what_is_formatted_or_long_survives_a_failure(
+    delivery: Delivery, api: RecordingApi, scripted: ScriptedSandbox
 ) -> None:
-    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    scripted.script = lambda source: Outcome("ok", "x" * 10000)
+    failures = iter([Undelivered("sendDocument: no answer")])
+
+    def fail_once(call: Json) -> None:
+        if failure := next(failures, None):
+            raise failure
+
+    api.fails = fail_once
+    with pytest.raises(Undelivered):
+        delivery.answer(sent(1, "f()"))
+    delivery.answer(sent(1, "f()"))
+    assert api.files == [{"document": ("output.txt", b"x" * 10000)}]
+    assert api.calls[0]["caption_entities"]
+
+
+def test_an_update_that_nobody_had_time_for_is_refused(
+    delivery: Delivery, api: RecordingApi, scripted: ScriptedSandbox
+) -> None:
     scripted.script = lambda source: Outcome("busy")
+    with pytest.raises(Busy):
+        delivery.answer(sent(1, "2+2"))
+    scripted.script = lambda source: Outcome("ok", "4")
     delivery.answer(sent(1, "2+2"))
-    assert "try again" in said(api)[0][1]
+    assert said(api) == [("sendMessage", "4 = 2+2")]
 
 
-@pytest.mark.parametrize(
-    "error", [Refused("sendMessage", 400, "CHAT_WRITE_FORBIDDEN", {}), RuntimeError("a mistake")]
-)
-def test_what_fails_for_good_does_not_stop_the_next(
-    delivery: Delivery, api: RecordingApi, error: Exception
+def test_what_will_never_be_delivered_is_taken_once(
+    delivery: Delivery, api: RecordingApi, scripted: ScriptedSandbox
 ) -> None:
+    tried: list[Json] = []
+
+    def refuse(call: Json) -> None:
+        tried.append(call)
+        raise Refused("sendMessage", 400, "CHAT_WRITE_FORBIDDEN", {})
+
+    api.fails = refuse
+    delivery.answer(sent(1, "1"))
+    delivery.answer(sent(1, "1"))
+    assert len(tried) == 1
+
+
+def test_a_mistake_of_ours_does_not_stop_the_next(delivery: Delivery, api: RecordingApi) -> None:
     def fail(call: Json) -> None:
         if call["text"].startswith("1"):
-            raise error
+            raise RuntimeError("a mistake")
 
     api.fails = fail
-    delivery.take(sent(1, "1"))
-    delivery.take(sent(2, "2"))
-    delivery.close()
+    with pytest.raises(RuntimeError):
+        delivery.answer(sent(1, "1"))
+    delivery.answer(sent(2, "2"))
     assert said(api) == [("sendMessage", "2 = 2")]
 
 
 def test_more_than_can_wait_is_refused(
-    delivery: Delivery, scripted: ScriptedSandbox, monkeypatch: pytest.MonkeyPatch
+    delivery: Delivery, api: RecordingApi, scripted: ScriptedSandbox
 ) -> None:
-    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    begun = threading.Barrier(module.MOST_AT_ONCE + 1)
     release = threading.Event()
 
     def wait(source: str) -> Outcome:
+        begun.wait(10)
         release.wait(10)
         return Outcome("ok", "4")
 
     scripted.script = wait
-    delivery.take(sent(1, "1"))
-    delivery.take(sent(2, "2"))
-    with pytest.raises(Busy):
-        delivery.take(sent(3, "3"))
-    release.set()
+    with ThreadPoolExecutor(module.MOST_AT_ONCE) as threads:
+        for number in range(1, module.MOST_AT_ONCE + 1):
+            person = {"chat": {"id": number, "type": "private"}, "from": {"id": number}}
+            threads.submit(delivery.answer, sent(number, "2+2", **person))
+        begun.wait(10)
+        with pytest.raises(Busy) as busy:
+            delivery.answer(sent(1000, "3"))
+        assert busy.value.retry_after > 0
+        with pytest.raises(Busy):
+            delivery.make({"method": "answerInlineQuery"})
+        release.set()
+    assert len(api.calls) == module.MOST_AT_ONCE
 
 
-def test_what_asks_for_nothing_is_not_kept(delivery: Delivery, api: RecordingApi) -> None:
-    delivery.take({"update_id": 1, "poll": {}})
-    delivery.close()
+def test_telegram_finds_room_and_leaves_some_to_others() -> None:
+    assert 40 < module.MOST_AT_ONCE <= server.threads - 16
+
+
+def test_what_asks_for_nothing_gets_nothing(delivery: Delivery, api: RecordingApi) -> None:
+    delivery.answer({"update_id": 1, "poll": {}})
     assert api.calls == []

@@ -7,6 +7,7 @@ import pytest
 from falcon import testing
 
 from function.app import create_app
+from function.bot_api import Undelivered
 from function.settings import Settings
 from function.store import Memory
 from sandbox.sandbox import Outcome
@@ -132,6 +133,27 @@ def test_when_nothing_can_run_telegram_is_told_to_come_again(
     assert "try again" in app.simulate_post("/message", json=message("2+2")).json["body"]
     scripted.script = lambda source: Outcome("ok", "4")
     assert app.simulate_post("/webhook", json=update("2+2")).json["text"] == "4 = 2+2"
+
+
+class SilentApi:
+    """A Bot API server that is not there."""
+
+    def deliver(self, call: Any, files: Any = None) -> Any:
+        raise Undelivered("sendMessage: no answer", 7)
+
+    def fetch_text(self, file_id: str, max_bytes: int) -> str:
+        raise Undelivered("getFile: no answer")
+
+
+def test_what_cannot_be_delivered_is_not_taken(scripted: ScriptedSandbox) -> None:
+    api: Any = SilentApi()
+    app = testing.TestClient(create_app(Settings(), scripted, Memory(), api))
+    for path, body in (("/webhook", update("2+2")), ("/inline", QUERY)):
+        result = app.simulate_post(path, json=body)
+        assert (result.status_code, result.headers["retry-after"]) == (503, "7")
+    document = {"file_id": "F1", "file_name": "task.py"}
+    said = app.simulate_post("/message", json=message("", document=document)).json["body"]
+    assert "try again" in said.lower()
 
 
 @pytest.mark.filterwarnings("ignore")

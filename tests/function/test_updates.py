@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from function.chat import Busy, Chat
+from function.claims import Claims
 from function.store import Memory, Store
 from function.telegram import Bot
 from function.updates import Updates
@@ -16,7 +17,7 @@ from tests.function.conftest import ScriptedSandbox
 
 
 def updates_for(scripted: ScriptedSandbox, store: Store) -> Updates:
-    return Updates(Chat(scripted, store, Bot()), store)
+    return Updates(Chat(scripted, store, Bot()), store, Claims(store))
 
 
 @pytest.fixture
@@ -56,9 +57,13 @@ def test_a_repeat_is_known_to_another_copy_that_shares_the_store(scripted: Scrip
     assert scripted.programs == ["2+2"]
 
 
+@pytest.mark.parametrize("at", ["the same copy", "another copy"])
 def test_a_repeat_that_comes_meanwhile_waits_for_the_first(
-    updates: Updates, scripted: ScriptedSandbox
+    scripted: ScriptedSandbox, at: str
 ) -> None:
+    store = Memory()
+    one = updates_for(scripted, store)
+    other = one if at == "the same copy" else updates_for(scripted, store)
     started, release = threading.Event(), threading.Event()
 
     def wait(source: str) -> Outcome:
@@ -68,9 +73,9 @@ def test_a_repeat_that_comes_meanwhile_waits_for_the_first(
 
     scripted.script = wait
     with ThreadPoolExecutor() as threads:
-        first = threads.submit(updates.answer, sent(7, "2+2"))
+        first = threads.submit(one.answer, sent(7, "2+2"))
         started.wait(10)
-        repeats = [threads.submit(updates.answer, sent(7, "2+2")) for _ in range(3)]
+        repeats = [threads.submit(other.answer, sent(7, "2+2")) for _ in range(3)]
         assert not any(repeat.done() for repeat in repeats)
         release.set()
         assert {repeat.result()["text"] for repeat in repeats} == {first.result()["text"]}
@@ -109,6 +114,25 @@ def test_an_edit_of_a_message_that_was_never_answered_is_ignored(
 ) -> None:
     assert updates.answer(edited(2, "2+3", message_id=50)) is None
     assert scripted.programs == []
+
+
+def test_an_edit_whose_worker_died_before_its_answer_was_kept_is_answered_by_the_next(
+    scripted: ScriptedSandbox,
+) -> None:
+    class Dying(Memory):
+        def set(self, key: str, value: str, seconds: float) -> None:
+            if key == "update:2" and not dead:
+                dead.append(key)
+                raise SystemExit
+            super().set(key, value, seconds)
+
+    dead: list[str] = []
+    updates = updates_for(scripted, Dying())
+    updates.answer(sent(1, "2+2", message_id=50))
+    with pytest.raises(SystemExit):
+        updates.answer(edited(2, "2+3", message_id=50))
+    assert updates.answer(edited(2, "2+3", message_id=50))["text"] == "2+3 = 2+3"
+    assert updates.answer(edited(3, "2+3", message_id=50)) is None
 
 
 def test_a_usage_hint_can_be_mended_by_an_edit(updates: Updates) -> None:

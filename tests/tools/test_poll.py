@@ -7,12 +7,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from function.bot_api import BotApi, Undelivered
 from tests.bot_api_server import BotApiServer, Json, running
 from tests.conftest import message
+from tools import poll
 from tools.serve import ROOT
 
 Start = Callable[[], "subprocess.Popen[str]"]
@@ -106,6 +110,51 @@ def test_an_update_is_confirmed_only_after_its_answer(start: Start, server: BotA
     wait_for(lambda: texts(server) == ["4 = 2+2"])
     end(process)
     assert server.updates == []
+
+
+def test_what_telegram_does_not_take_is_not_confirmed(start: Start, server: BotApiServer) -> None:
+    server.updates = [update(1, "2+2"), update(2, "2+3")]
+    server.be("sendMessage", (429, "slow", {"retry_after": 30}))
+    process = start()
+    wait_for(lambda: len(server.made("sendMessage")) == 1)
+    assert "Traceback" not in end(process)
+    assert [one["update_id"] for one in server.updates] == [1, 2]
+    process = start()
+    wait_for(lambda: len(server.sent) == 2)
+    end(process)
+    assert texts(server) == ["4 = 2+2", "5 = 2+3"]
+
+
+def test_an_update_that_never_works_does_not_hold_back_the_others_for_ever(
+    server: BotApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing:
+        """Fails with the first update, and is told to end after the second."""
+
+        def answer(self, update: Json) -> None:
+            tried.append(update["update_id"])
+            if update["update_id"] == 1:
+                raise Undelivered("sendMessage: 500", 1)
+            interruption.came = True
+
+    monkeypatch.setattr(poll.time, "sleep", lambda seconds: None)
+    tried: list[int] = []
+    server.updates = [update(1, "2+2"), update(2, "2+3")]
+    api: Any = BotApi(server.token, server.url)
+    delivery: Any = Failing()
+    with kept_handlers():
+        interruption = poll.Interruption()
+        poll.answer_all(api, delivery, interruption)
+    assert tried == [1] * poll.TRIES + [2]
+    assert server.updates == []
+
+
+@contextmanager
+def kept_handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_an_answer_in_hand_is_finished_on_interrupt(start: Start, server: BotApiServer) -> None:
