@@ -66,7 +66,7 @@ def get_app() -> App:
         if settings.metrics:
             from function import metrics
 
-            metrics.serve(settings.metrics, sandbox)
+            metrics.serve(settings.metrics, sandbox, watch)
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         print(error, file=sys.stderr)  # noqa: T201
         sys.exit(STOP_THE_SERVER)

@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from function import logs
+from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -48,10 +49,11 @@ class _Programs(logging.Handler):
 
 
 class _Status(Collector):
-    """Reads the sandbox's status when it is asked."""
+    """Reads the status of the sandbox and of its policy when it is asked."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, watch: PolicyWatch) -> None:
         self._sandbox = sandbox
+        self._watch = watch
 
     def collect(self) -> Iterator[Metric]:
         """Yield what is in force now."""
@@ -60,7 +62,8 @@ class _Status(Collector):
         yield GaugeMetricFamily("calcubot_serving", "1 if programs can be run", int(serving))
         if not serving:
             return
-        running = status["guests"]["running"]
+        prepared, running = status["guests"]["prepared"], status["guests"]["running"]
+        yield GaugeMetricFamily("calcubot_guests_prepared", "Guests that wait confined", prepared)
         yield GaugeMetricFamily("calcubot_guests_running", "Programs that run now", running)
         restarts = status["zygote"]["restarts"]
         yield CounterMetricFamily("calcubot_zygote_restarts", "Zygotes that died", restarts)
@@ -71,15 +74,28 @@ class _Status(Collector):
         policy = GaugeMetricFamily("calcubot_policy", "The policy in force", labels=["sha256"])
         policy.add_metric([self._sandbox.policy.sha256], 1)
         yield policy
+        in_file = self._watch.status()
+        reloads = CounterMetricFamily(
+            "calcubot_policy_reloads",
+            "Edits of the policy, by what became of them",
+            labels=["result"],
+        )
+        for result in ("taken_up", "refused"):
+            reloads.add_metric([result], in_file["reloads"][result])
+        yield reloads
+        is_refused = int("refused" in in_file)
+        yield GaugeMetricFamily(
+            "calcubot_policy_refused", "1 if the file as it stands is not in force", is_refused
+        )
 
 
-def serve(address: str, sandbox: Sandbox) -> None:
+def serve(address: str, sandbox: Sandbox, watch: PolicyWatch) -> None:
     """Answer Prometheus at HOST:PORT, in a thread of its own. Raises ValueError with the cure."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
         raise ValueError(f"METRICS is {address!r}: write it as HOST:PORT, such as 127.0.0.1:9100")
     registry = CollectorRegistry()
-    registry.register(_Status(sandbox))
+    registry.register(_Status(sandbox, watch))
     try:
         start_http_server(int(port), host, registry)
     except (OSError, OverflowError) as error:

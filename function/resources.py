@@ -138,7 +138,9 @@ class Health:
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Report the policy, the sandbox's layers, probes and counts, and more; no secret.
 
-        `policy.refused` says why the file as it stands now is not in force.
+        `policy.reloads` counts edits, `policy.refused` says why the file as it stands now is not
+        in force; `sandbox.guests` counts prepared and running programs, `sandbox.zygote.restarts`
+        processes that died.
 
         200 programs can be run; 503 they cannot.
         """

@@ -4,6 +4,7 @@ A generation never changes. A new policy, a dead zygote or an old one means a ne
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import platform
@@ -12,6 +13,7 @@ import select
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Mapping
@@ -204,6 +206,17 @@ class Generation:
     def pid(self) -> int:
         """The zygote's process id."""
         return self._process.pid
+
+    @property
+    def prepared(self) -> int:
+        """How many guests wait inside the socket; one that died there counts until it is taken."""
+        if self._process.poll() is not None:
+            return 0
+        try:
+            unread = fcntl.ioctl(self._control, termios.FIONREAD, bytes(4))  # SIOCINQ, unix(7)
+        except (OSError, ValueError):  # closed in this moment
+            return 0
+        return int.from_bytes(unread, sys.byteorder) // GUEST.size
 
     def run(self, request: bytes, patience: float) -> Outcome:
         """Run one request in a guest of its own.

@@ -30,6 +30,8 @@ class PolicyWatch:
         self._path = path
         self._copy = copy
         self._refused: str | None = None
+        self._reloads = {"taken_up": 0, "refused": 0}
+        self._last_reload = "none"
         self._seen: str | None = sandbox.policy.sha256
         self._judged: str | None = sandbox.policy.sha256
         self._last_stat: tuple[int, ...] | None = None
@@ -47,8 +49,12 @@ class PolicyWatch:
         self._thread.join()
 
     def status(self) -> dict[str, Any]:
-        """Return the hash of the policy in force and, if the file is not it, why."""
-        status: dict[str, Any] = {"sha256": self._sandbox.policy.sha256}
+        """Return the hash of the policy in force, what became of edits, and why the last is not it.
+
+        `reloads` counts edits `taken_up` and `refused`; `last` is one of these, or none.
+        """
+        reloads = self._reloads | {"last": self._last_reload}
+        status: dict[str, Any] = {"sha256": self._sandbox.policy.sha256, "reloads": reloads}
         if self._refused is not None:
             status["refused"] = self._refused
         return status
@@ -92,6 +98,7 @@ class PolicyWatch:
             self._refuse(str(error))
         else:
             self._refused = None
+            self._count("taken_up")
             self._keep()
             log.info("policy %s is in force", policy.sha256[:12])
 
@@ -108,4 +115,9 @@ class PolicyWatch:
     def _refuse(self, reason: str) -> None:
         if reason != self._refused:
             log.error("the edited policy is refused, the last good one goes on:\n%s", reason)
+            self._count("refused")
         self._refused = reason
+
+    def _count(self, result: str) -> None:
+        self._reloads[result] += 1
+        self._last_reload = result

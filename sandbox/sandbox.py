@@ -172,7 +172,11 @@ class Sandbox:
             "serving": True,
             "layers": generation.layers,
             "probes": {result.name: result.passed for result in self._probes},
-            "guests": {"running": generation.running, "served": generation.served},
+            "guests": {
+                "prepared": generation.prepared,
+                "running": generation.running,
+                "served": generation.served,
+            },
             "zygote": {
                 "restarts": self._restarts,
                 "age_seconds": round(time.monotonic() - generation.started),

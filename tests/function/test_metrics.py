@@ -1,6 +1,8 @@
 import logging
+import re
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,7 +10,9 @@ import pytest
 
 from function import logs, metrics
 from sandbox.outcome import Outcome
+from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox
+from tests.conftest import ROOT
 from tools.serve import free_port
 
 
@@ -18,9 +22,9 @@ def served():
     kept, level = logs.log.handlers[:], logs.log.level
     logs.log.setLevel(logging.INFO)
 
-    def serve(sandbox: Any) -> Callable[[], list[str]]:
+    def serve(sandbox: Any, watch: Any = None) -> Callable[[], list[str]]:
         address = f"127.0.0.1:{free_port()}"
-        metrics.serve(address, sandbox)
+        metrics.serve(address, sandbox, watch or PolicyWatch(sandbox, ROOT / "policy.yaml"))
         url = f"http://{address}/metrics"
         return lambda: urllib.request.urlopen(url).read().decode().splitlines()
 
@@ -45,14 +49,28 @@ def test_what_is_in_force_is_read_when_it_is_asked_for(served, sandbox: Sandbox)
     assert "calcubot_serving 1.0" in lines
     assert 'calcubot_layer{layer="seccomp"} 1.0' in lines
     assert f'calcubot_policy{{sha256="{sandbox.policy.sha256}"}} 1.0' in lines
+    assert "calcubot_guests_running 0.0" in lines
+    assert "calcubot_zygote_restarts_total 0.0" in lines
+    assert any(re.fullmatch(r"calcubot_guests_prepared [1-4]\.0", line) for line in lines)
+
+
+def test_edits_of_the_policy_are_counted(served, sandbox: Sandbox, tmp_path: Path) -> None:
+    watch = PolicyWatch(sandbox, tmp_path / "policy.yaml")
+    read = served(sandbox, watch)
+    assert "calcubot_policy_refused 0.0" in read()
+    watch.look()  # there is no file
+    lines = read()
+    assert "calcubot_policy_refused 1.0" in lines
+    assert 'calcubot_policy_reloads_total{result="refused"} 1.0' in lines
+    assert 'calcubot_policy_reloads_total{result="taken_up"} 0.0' in lines
 
 
 def test_a_sandbox_that_does_not_serve_says_so(served) -> None:
-    lines = served(SimpleNamespace(status=lambda: {"serving": False}))()
+    lines = served(SimpleNamespace(status=lambda: {"serving": False}), SimpleNamespace())()
     assert "calcubot_serving 0.0" in lines
 
 
 @pytest.mark.parametrize("address", ["9100", ":9100", "127.0.0.1:", "127.0.0.1:x", "256.1.1.1:1"])
 def test_an_address_that_cannot_be_is_refused(address: str, sandbox: Sandbox) -> None:
     with pytest.raises(ValueError, match="METRICS is"):
-        metrics.serve(address, sandbox)
+        metrics.serve(address, sandbox, PolicyWatch(sandbox, ROOT / "policy.yaml"))

@@ -58,7 +58,8 @@ def test_a_good_edit_is_in_force_at_the_second_look(
     assert not allows_textwrap(sandbox)
     watch.look()
     assert allows_textwrap(sandbox)
-    assert watch.status() == {"sha256": load_policy(file).sha256}
+    assert watch.status()["sha256"] == load_policy(file).sha256
+    assert "refused" not in watch.status()
 
 
 def test_a_file_that_is_still_being_written_is_left_alone(
@@ -104,6 +105,19 @@ def test_a_policy_whose_sandbox_does_not_start_is_refused(
     for _ in range(2):
         watch.look()
     assert watch.status()["refused"] == "layer landlock is not in force"
+
+
+def test_edits_are_counted_by_what_became_of_them(
+    watched: tuple[Sandbox, PolicyWatch], file: Path
+) -> None:
+    _, watch = watched
+    assert watch.status()["reloads"] == {"taken_up": 0, "refused": 0, "last": "none"}
+    good = widen(file)
+    for text in (good.replace("version: 1", "version: two"), good):
+        file.write_text(text)
+        for _ in range(4):
+            watch.look()
+    assert watch.status()["reloads"] == {"taken_up": 1, "refused": 1, "last": "taken_up"}
 
 
 def test_the_thread_takes_an_edit_up_by_itself(

@@ -267,6 +267,26 @@ def test_who_would_wait_too_long_is_told_so_at_once(policy: Policy) -> None:
     sandbox.close()
 
 
+def test_status_counts_the_guests_that_wait_and_those_that_run(own_sandbox: Sandbox) -> None:
+    def counts() -> tuple[int, int]:
+        now = own_sandbox.status()["guests"]
+        return now["prepared"], now["running"]
+
+    prepared = own_sandbox.policy.limits.prepared_guests
+    eventually(lambda: counts() == (prepared, 0))
+    with ThreadPoolExecutor(2) as pool:
+        programs = [pool.submit(own_sandbox.run, "while True: pass") for _ in range(2)]
+        eventually(lambda: counts() == (prepared, 2))
+        assert len(guests(own_sandbox)) == prepared + 2
+        for program in programs:
+            program.result()
+    os.kill(zygote_pid(own_sandbox), signal.SIGSTOP)
+    own_sandbox.run("2+2")
+    assert counts() == (prepared - 1, 0)
+    os.kill(zygote_pid(own_sandbox), signal.SIGKILL)
+    eventually(lambda: counts() == (0, 0))
+
+
 def test_a_killed_zygote_costs_no_answer(own_sandbox: Sandbox) -> None:
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(own_sandbox.run, "s = 0\nfor i in range(10**6): s += i\ns")
