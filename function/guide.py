@@ -16,7 +16,7 @@ EXAMPLES = (
 PRIVACY = (
     "Your programs run in a sandbox that ends with them. They and their output are not logged.\n"
     "Kept are: your choice of /mode; for a day, a fingerprint of each message that I answered,"
-    " to tell whether an edit changed it; for an hour, my answers, to repeat one that was lost"
+    " to tell whether an edit changed it; for two hours, my answers, to repeat one that was lost"
     " on its way. Nothing is given to others."
 )
 
