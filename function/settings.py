@@ -19,6 +19,7 @@ Secrets file, a JSON object:
 import hashlib
 import hmac
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,7 +105,7 @@ def _read(path: Path) -> Mapping[str, object]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        cure = "make it readable for this user, or set CONFIG_PATH"
+        cure = f"make it readable for uid {os.geteuid()} (chown), or set CONFIG_PATH"
         raise SettingsError(f"{path} cannot be read ({error.strerror}): {cure}") from None
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}:{error.colno}"

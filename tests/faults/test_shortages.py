@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,19 +64,41 @@ def test_without_descriptors_requests_are_refused_until_there_are_some(
     assert parts(service).worker == now.worker
 
 
-@pytest.fixture
-def few_processes() -> Iterator[Path]:
-    """A control group that can be told how many processes and threads it may have."""
-    roots = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
+@contextmanager
+def control_group(controller: str) -> Iterator[Path]:
+    """Give a control group (of version 1 or 2) that limits what `controller` names."""
+    roots = (Path("/sys/fs/cgroup") / controller, Path("/sys/fs/cgroup"))
     group = next(root for root in roots if root.exists()) / f"calcubot-test-{os.getpid()}"
     try:
         group.mkdir()
-        (group / "pids.max").read_text()
     except OSError as error:
-        pytest.skip(f"needs a control group with the pids controller: {error}")
-    yield group
-    eventually(lambda: not (group / "cgroup.procs").read_text())
-    group.rmdir()
+        pytest.skip(f"needs a control group: {error}")
+    try:
+        if not list(group.glob(f"{controller}.*")):
+            pytest.skip(f"needs a control group with the {controller} controller")
+        yield group
+        eventually(lambda: not (group / "cgroup.procs").read_text())
+    finally:
+        group.rmdir()
+
+
+@pytest.fixture
+def few_processes() -> Iterator[Path]:
+    """A control group that can be told how many processes and threads it may have."""
+    with control_group("pids") as group:
+        yield group
+
+
+@pytest.fixture
+def little_memory() -> Iterator[Path]:
+    """A control group in which 200 MiB may be used from now on."""
+    with control_group("memory") as group:
+        names = ("memory.max", "memory.limit_in_bytes")
+        limit = next(group / name for name in names if (group / name).exists())
+        limit.write_text(str(200 << 20))
+        if (group / "memory.swap.max").exists():
+            (group / "memory.swap.max").write_text("0")
+        yield group
 
 
 def test_without_processes_requests_are_refused_until_there_are_some(
@@ -96,6 +118,25 @@ def test_without_processes_requests_are_refused_until_there_are_some(
     (few_processes / "pids.max").write_text("max")
     eventually(lambda: is_right(service), RIGHT_AGAIN_WITHIN)
     eventually(lambda: held(service) <= before)
+    service.process.terminate()
+    assert service.process.wait(20) == 0
+
+
+def test_without_memory_the_program_that_wants_it_ends_and_nothing_else(
+    start_service: Callable[..., Service], little_memory: Path
+) -> None:
+    service = start_service()
+    eventually(lambda: is_right(service) and len(parts(service).guests) == 4)
+    before, whole = parts(service), held(service)
+    for pid in processes.tree(service.process.pid):
+        (little_memory / "cgroup.procs").write_text(str(pid))
+    for _ in range(6):  # guests that were prepared before, and others
+        assert service.ask("len(b'x' * (100 << 20))")["text"].startswith("104857600 = ")
+        assert "memory" in service.ask("len(b'x' * (300 << 20))")["text"]
+        assert is_right(service)
+    assert (parts(service).master, parts(service).worker) == (before.master, before.worker)
+    assert parts(service).zygote == before.zygote
+    eventually(lambda: held(service) <= whole)
     service.process.terminate()
     assert service.process.wait(20) == 0
 
