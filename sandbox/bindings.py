@@ -5,167 +5,209 @@ variable and never of the builtin. And `row.format(x)` is harmless where `row` s
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from sandbox.literals import literal_text, reads_attributes
-from sandbox.syntax import KINDS, NO_FIELDS, children, descendants
+from sandbox.literals import is_plain_text
+from sandbox.syntax import KINDS, Nodes, by_identifier, held
 
-# Kinds that bind their field `name`; type parameters are newer than Python 3.11.
-_NAMED: Any = (
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler),
-    *(ast.MatchAs, ast.MatchStar),
-    *(
-        getattr(ast, kind)
-        for kind in ("TypeVar", "ParamSpec", "TypeVarTuple")
-        if hasattr(ast, kind)
-    ),
-)
-_BINDING = frozenset(
-    (*_NAMED, ast.Assign, ast.Name, ast.arg, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
-) | {ast.MatchMapping}
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-
+__all__ = [
+    "DEFINITIONS",
+    "ORDINARY_WORDS",
+    "Bindings",
+    "bindings",
+    "namedtuples",
+    "own_occurrences",
+    "plain_texts",
+]
 
 # Words that people name variables with. Other dangerous names are refused in every position.
 ORDINARY_WORDS = frozenset(
     ("copyright", "credits", "dir", "exit", "help", "input", "license", "open", "quit", "vars")
 )
+DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
 
-# An expression (of a plain assignment), a dotted name (of an import), or None, which stands for all
-# else (parameters, loops, functions, patterns, deletions).
-Value = ast.expr | str | None
-Values = Mapping[str, Sequence[Value]]
+_SURE = DEFINITIONS | {ast.Assign, ast.arg}
+_FUNCTIONS = DEFINITIONS | {ast.Lambda}
+_COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
+# Kinds that bind their one identifier; type parameters are newer than Python 3.11.
+_NAMED = DEFINITIONS | {
+    *(ast.arg, ast.ClassDef, ast.ExceptHandler, ast.Global, ast.Nonlocal),
+    *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+    *(
+        getattr(ast, kind)
+        for kind in ("TypeVar", "ParamSpec", "TypeVarTuple")
+        if hasattr(ast, kind)
+    ),
+}
 
 
-def bindings(tree: ast.AST) -> Values:
-    """Return every name that a tree binds -> all it is bound to, in any scope and any order."""
-    values: dict[str, list[Value]] = {}
+class Binding(NamedTuple):
+    """A node that binds a name or moves it to another scope, and to what.
+
+    `value` is an expression (of a plain assignment), a dotted name (of an import), or None, which
+    stands for all else (parameters, loops, functions, patterns, deletions).
+    """
+
+    node: Any
+    value: ast.expr | str | None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the name is bound in the node's own scope, and not deleted."""
+        if self.node.__class__ is ast.Name:
+            return self.node.ctx.__class__ is ast.Store
+        return self.node.__class__ in _SURE
+
+
+Bindings = Mapping[str, Sequence[Binding]]
+
+
+def bindings(nodes: Nodes) -> Bindings:
+    """Return every name that a program binds -> its bindings, in any scope and any order."""
+    bound: dict[str, list[Binding]] = defaultdict(list)
     plain: set[ast.AST] = set()
-    for node in _binding_nodes(tree):
-        if node not in plain:
-            for name, value in _bound_by(node):
-                values.setdefault(name, []).append(value)
-        if isinstance(node, ast.Assign):
-            plain.update(node.targets)
-    return values
+    for assign in nodes.get(ast.Assign, ()):
+        for target in assign.targets:
+            if target.__class__ is ast.Name:
+                plain.add(target)
+                bound[target.id].append(Binding(assign, assign.value))
+    for name in nodes.get(ast.Name, ()):
+        if name.ctx.__class__ is not ast.Load and name not in plain:
+            bound[name.id].append(Binding(name, None))
+    for node in nodes.get(ast.Import, ()):
+        for alias in node.names:
+            module = alias.name if alias.asname else alias.name.partition(".")[0]
+            bound[alias.asname or module].append(Binding(node, module))
+    for node in nodes.get(ast.ImportFrom, ()):
+        for alias in node.names:
+            value = f"{node.module}.{alias.name}"
+            bound[alias.asname or alias.name].append(Binding(node, value))
+    for kind in _NAMED & nodes.keys():
+        [field] = KINDS[kind].identifiers
+        for identifier, holders in by_identifier(nodes[kind], field).items():
+            bound[identifier] += [Binding(node, None) for node in holders]
+    return bound
 
 
-def _binding_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a tree that may bind a name; few do, and the rest must cost little."""
-    for node in descendants(tree):
-        if node.__class__ in _BINDING and node.__dict__.get("ctx").__class__ is not ast.Load:
-            yield node
+def plain_texts(names: Iterable[str], bound: Bindings) -> set[str]:
+    """Return the names that are bound only to literals whose `.format` reads no attribute."""
+    values = {name: {one.value for one in bound[name]} for name in names if name in bound}
+    # Each value is looked at once, however many names it has.
+    plain = {value for value in set().union(*values.values()) if is_plain_text(value)}
+    return {name for name, its in values.items() if its <= plain}
 
 
-def _bound_by(node: ast.AST) -> Iterator[tuple[str, Value]]:
-    """Yield the names that one node binds or moves to another scope, and to what."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            yield from ((one.id, value) for one in targets if isinstance(one, ast.Name))
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-            yield name, None
-        case ast.Import(names=aliases):
-            for alias in aliases:
-                module = alias.name if alias.asname else alias.name.partition(".")[0]
-                yield alias.asname or module, module
-        case ast.ImportFrom(module=module, names=aliases):
-            yield from ((alias.asname or alias.name, f"{module}.{alias.name}") for alias in aliases)
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            yield from ((name, None) for name in names)
-        case ast.MatchMapping(rest=str(name)):
-            yield name, None
-        case _ if isinstance(node, _NAMED) and node.name is not None:
-            yield node.name, None
+def namedtuples(bound: Bindings) -> set[str]:
+    """Return the names that are bound only to classes that namedtuple makes."""
+
+    def only(module: str) -> set[str]:
+        return {name for name, its in bound.items() if all(one.value == module for one in its)}
+
+    functions, modules = only("collections.namedtuple"), only("collections")
+
+    def makes_namedtuple(value: ast.expr | str | None) -> bool:
+        match value:
+            case ast.Call(func=ast.Name(id=name)):
+                return name in functions
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="namedtuple")):
+                return name in modules
+        return False
+
+    return {name for name, its in bound.items() if all(makes_namedtuple(one.value) for one in its)}
 
 
-def is_plain_text(name: str, values: Values) -> bool:
-    """Tell whether a name is bound, and only to literals whose `.format` reads no attribute."""
-    bound = values.get(name, ())
-    texts = [literal_text(value) for value in bound if isinstance(value, ast.expr)]
-    return (
-        bool(bound)
-        and len(texts) == len(bound)
-        and not any(text is None or reads_attributes(text) for text in texts)
-    )
-
-
-def is_namedtuple(name: str, values: Values) -> bool:
-    """Tell whether a name is bound, and only to classes that namedtuple makes."""
-    bound = values.get(name, ())
-    return bool(bound) and all(_makes_namedtuple(value, values) for value in bound)
-
-
-def _makes_namedtuple(value: Value, values: Values) -> bool:
-    match value:
-        case ast.Call(func=ast.Name(id=name)):
-            return {*values.get(name, ())} == {"collections.namedtuple"}
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="namedtuple")):
-            return {*values.get(name, ())} == {"collections"}
-    return False
-
-
-def own_occurrences(tree: ast.AST, wanted: set[str]) -> set[ast.AST]:
+def own_occurrences(
+    order: Sequence[Any], nodes: Nodes, bound: Bindings, wanted: Collection[str]
+) -> set[ast.AST]:
     """Return the Name and arg nodes of `wanted` names that are surely the program's own variables.
 
     A function's local name never falls back to a builtin (it raises UnboundLocalError). A global
     one does not after an assignment that every path to the use has passed, unless it is deleted.
     """
-    wanted = wanted & _sure_bindings(tree)
+    sure = _surely_bound(nodes, bound, wanted)
     own: set[ast.AST] = set()
-    todo: list[_Place] = [(tree, frozenset(), True)]
-    while todo and wanted:
-        node, names, is_global = todo.pop()
-        kind = node.__class__
-        if isinstance(node, ast.Name):
-            if node.id in names:
-                own.add(node)
-        elif isinstance(node, _Function):
-            todo += _inside_function(node, names, is_global, wanted, own)
-        elif isinstance(node, _Comprehension):
-            todo += _inside_comprehension(node, names, wanted)
-        elif isinstance(node, ast.For) and is_global:
-            targets = [name for name in _plain_names(node.target) if name.id in wanted]
-            own.update(targets)
-            bound = names.union(name.id for name in targets)
-            todo += [(node.iter, names, True), *_block(node.orelse, names, wanted, own)]
-            todo += _block(node.body, bound, wanted, own)
-        else:
-            for name in KINDS.get(kind, NO_FIELDS)[0]:
-                held = getattr(node, name, None)
-                if held.__class__ is not list:
-                    todo.append((held, names, is_global))
-                elif is_global and held and isinstance(held[0], ast.stmt):
-                    todo += _block(held, names, wanted, own)
-                else:
-                    todo += [(part, names, is_global) for part in held]
+    places: list[_Place] = []
+    if sure:
+        statements = _statements_with(sure, order)
+        body = _block(order[0].body, frozenset(), sure, own)
+        places += [place for place in body if place[0][0] in statements]
+    while places:
+        todo, names, is_global = places.pop()
+        while todo:
+            node = todo.pop()
+            kind = node.__class__
+            if kind is ast.Name:
+                if node.id in names:
+                    own.add(node)
+            elif kind in _FUNCTIONS:
+                places += _inside_function(node, names, is_global, sure, own)
+            elif kind in _COMPREHENSIONS:
+                places += _inside_comprehension(node, names, sure)
+            elif kind is ast.For and is_global:
+                targets = [name for name in _plain_names(node.target) if name.id in sure]
+                own.update(targets)
+                inner = names.union(name.id for name in targets)
+                todo.append(node.iter)
+                places += _block(node.orelse, names, sure, own)
+                places += _block(node.body, inner, sure, own)
+            elif is_global and kind is list and node and isinstance(node[0], ast.stmt):
+                places += _block(node, names, sure, own)
+            else:
+                todo += held(node)
     return own
 
 
-# A node, the names that are surely own there, and whether it is in no function.
-_Place = tuple[ast.AST | None, frozenset[str], bool]
+def _surely_bound(nodes: Nodes, bound: Bindings, wanted: Collection[str]) -> set[str]:
+    """Return the names for which a proof is tried: bound, not deleted, moved between no scopes."""
+    if "*" in bound:  # from module import *
+        return set()
+    sure = {name for name in wanted if name in bound and all(one.is_sure for one in bound[name])}
+    if sure:  # what a class has not bound yet is looked up outside
+        for node in nodes.get(ast.ClassDef, ()):
+            sure -= _stored(node.body)
+    return sure
+
+
+def _statements_with(names: set[str], order: Sequence[Any]) -> set[ast.stmt]:
+    """Return the statements of a module, given in the order of a walk, in which a name stands."""
+    body = {*order[0].body}
+    found = set()
+    for node in order:
+        if node in body:
+            statement = node
+        elif node.__class__ is ast.Name:
+            if node.id in names:
+                found.add(statement)
+        elif node.__class__ is ast.arg and node.arg in names:
+            found.add(statement)
+    return found
+
+
+# Nodes and lists of nodes, the names that are surely own there, and whether in no function.
+_Place = tuple[list[Any], frozenset[str], bool]
 
 
 def _block(
-    statements: Sequence[ast.stmt], names: frozenset[str], wanted: set[str], own: set[ast.AST]
+    statements: Sequence[ast.stmt], names: frozenset[str], sure: set[str], own: set[ast.AST]
 ) -> Iterator[_Place]:
     """Yield global statements, each with the names that the ones before it have bound for good."""
     for statement in statements:
-        yield statement, names, True
-        bound: set[str] = set()
+        yield [statement], names, True
         match statement:
             case ast.Assign(targets=targets):
                 plain = [name for target in targets for name in _plain_names(target)]
-                own.update(name for name in plain if name.id in wanted)
-                bound = {name.id for name in plain}
             case ast.AnnAssign(target=ast.Name() as name, value=ast.expr()):
-                own.update({name} if name.id in wanted else ())
-                bound = {name.id}
+                plain = [name]
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                bound = {statement.name}
-        if not names >= bound & wanted:
-            names = names | (bound & wanted)
+                names |= sure & {statement.name}
+                continue
+            case _:
+                continue
+        plain = [name for name in plain if name.id in sure]
+        own.update(plain)
+        names = names.union(name.id for name in plain)
 
 
 def _plain_names(target: ast.expr) -> Iterator[ast.Name]:
@@ -182,77 +224,53 @@ def _plain_names(target: ast.expr) -> Iterator[ast.Name]:
 
 
 def _inside_function(
-    function: _Function,
+    function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
     names: frozenset[str],
     is_global: bool,
-    wanted: set[str],
+    sure: set[str],
     own: set[ast.AST],
 ) -> Iterator[_Place]:
     arguments = function.args
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     parameters += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-    own.update(one for one in parameters if one.arg in wanted)
+    own.update(one for one in parameters if one.arg in sure)
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     local = {one.arg for one in parameters} | _stored(body)
-    yield arguments, names, is_global
+    outside: list[Any] = [arguments]
     if not isinstance(function, ast.Lambda):
-        yield function.returns, names, is_global
-        yield from ((one, names, is_global) for one in function.decorator_list)
+        outside += [function.returns, function.decorator_list]
         if is_global and not function.decorator_list:
             local.add(function.name)  # bound before anybody can call it
-    yield from ((one, names | (wanted & local), False) for one in body)
+    yield outside, names, is_global
+    yield [*body], names | (sure & local), False
 
 
-def _inside_comprehension(
-    node: _Comprehension,
-    names: frozenset[str],
-    wanted: set[str],
-) -> Iterator[_Place]:
+def _inside_comprehension(node: Any, names: frozenset[str], sure: set[str]) -> Iterator[_Place]:
     first = node.generators[0].iter  # the only part that is evaluated outside
-    inner = names | (wanted & _stored([one.target for one in node.generators]))
-    yield first, names, False
-    for part in children(node):
-        for piece in children(part) if isinstance(part, ast.comprehension) else [part]:
-            if piece is not first:
-                yield piece, inner, False
+    yield [first], names, False
+    inside = [part for part in held(node) if part is not node.generators]
+    for generator in node.generators:
+        inside += [part for part in held(generator) if part is not first]
+    yield inside, names | (sure & _stored([one.target for one in node.generators])), False
 
 
-def _stored(nodes: list[ast.stmt] | list[ast.expr]) -> set[str]:
+def _stored(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names that these nodes store in the scope that they stand in."""
     stored = set()
-    todo: list[ast.AST] = list(nodes)
+    todo: list[Any] = [*nodes]
     while todo:
         node = todo.pop()
-        match node:
-            case ast.Name(ctx=ast.Store()):
+        kind = node.__class__
+        if kind is ast.Name:
+            if node.ctx.__class__ is ast.Store:
                 stored.add(node.id)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                stored.add(node.name)
-                todo += [node.args, *node.decorator_list]
-            case ast.ClassDef():
-                todo += [*node.decorator_list, *node.bases, *node.keywords]
-            case ast.Lambda():
-                todo.append(node.args)
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                pass
-            case _:
-                todo += children(node)
+        elif kind in DEFINITIONS:
+            stored.add(node.name)
+            todo += [node.args, node.decorator_list]
+        elif kind is ast.ClassDef:
+            todo += [node.decorator_list, node.bases, node.keywords]
+        elif kind is ast.Lambda:
+            todo.append(node.args)
+        elif kind not in _COMPREHENSIONS:
+            todo += held(node)
     return stored
-
-
-def _sure_bindings(tree: ast.AST) -> set[str]:
-    """Return the bound names for which a proof is tried: not deleted, not moved between scopes."""
-    bound: set[str] = set()
-    shaken: set[str] = set()
-    for node in _binding_nodes(tree):
-        names = {name for name, _ in _bound_by(node)}
-        match node:
-            case ast.Assign() | ast.arg() | ast.FunctionDef() | ast.AsyncFunctionDef():
-                bound |= names
-            case ast.Name(ctx=ast.Store()):
-                bound |= names
-            case ast.ClassDef(body=body):  # what it has not bound yet is looked up outside
-                shaken |= names | _stored(body)
-            case _:
-                shaken |= names
-    return set() if "*" in shaken else bound - shaken

@@ -21,33 +21,30 @@ Rules, in the order that they are looked at:
 """
 
 import ast
+import gc
 import heapq
+import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from sandbox.bindings import (
+    DEFINITIONS,
     ORDINARY_WORDS,
-    Values,
+    Bindings,
     bindings,
-    is_namedtuple,
-    is_plain_text,
+    namedtuples,
     own_occurrences,
+    plain_texts,
 )
-from sandbox.literals import (
-    hidden_words,
-    joined_texts,
-    literal_text,
-    reads_attributes,
-    terms_of_sum,
-    text_of,
-)
+from sandbox.literals import hidden_words, is_plain_text, joined_texts, terms_of_sum, text_of
 from sandbox.policy import Policy
 from sandbox.source_text import Lines, Unparsed, decode_escapes, normalised, parse
-from sandbox.syntax import KINDS
+from sandbox.syntax import KINDS, Nodes, by_identifier, by_kind, walk
 
 __all__ = ["MOST_VIOLATIONS", "Violation", "check"]
 
@@ -74,6 +71,8 @@ _RELIED_ON = frozenset({"namedtuple", "partial"})
 _HAS_FORWARD_REFS = sys.version_info >= (3, 14)
 # Judged by how they are called, which a class pattern would hide.
 _JUDGED_BY_CALL = frozenset({"evaluate", "format", "wraps"})
+# Private, but the only parser of regular expressions that agrees with the one that runs them.
+_REGEX_PARSER: Any = importlib.import_module("re._parser")
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class _Rules:
-    """A policy in the forms that the walk looks things up in."""
+    """A policy in the forms that things are looked up in."""
 
     names: frozenset[str]
     attrs: frozenset[str]
@@ -101,33 +100,51 @@ class _Rules:
     imports: frozenset[str]
     allowed: str  # the same for a person
     preloaded: Mapping[str, str]
-    limited: frozenset[str]  # "itemgetter" where attrs hold "statistics.itemgetter"
+    limited: Mapping[str, set[str]]  # {"itemgetter": {"statistics"}}
     hidden: frozenset[str]  # attributes that are no ordinary words
-    words: tuple[re.Pattern[str], ...]
+    words: Sequence[tuple[re.Pattern[str], str]]  # with a text that every match holds
 
 
 @dataclass
-class _Walk:
-    """One walk over a tree: what it found, and what can be judged only when all is known."""
+class _Program:
+    """A program's nodes, and what was found in them."""
 
+    order: Sequence[ast.AST]  # of a walk
+    nodes: Nodes
     rules: _Rules
     # line, offset in UTF-8 bytes, rule, message, value
     found: list[tuple[int, int, str, str, str]] = field(default_factory=list)
-    judged: set[ast.AST] = field(default_factory=set)  # with a node that holds them
-    names: list[ast.Name | ast.arg] = field(default_factory=list)
-    formats: list[ast.Attribute] = field(default_factory=list)
-    limited: list[ast.Attribute] = field(default_factory=list)
-    private: list[ast.Attribute] = field(default_factory=list)
-    classes: set[str] = field(default_factory=set)
-    patterns: list[ast.MatchClass] = field(default_factory=list)
 
-    def refuse(self, node: ast.AST, rule: str, value: str, message: str) -> None:
-        """Note a violation at a node; at the name after the dot if it is an attribute."""
-        line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        if isinstance(node, ast.Attribute):
-            line = node.end_lineno or line
-            offset = max((node.end_col_offset or 0) - len(node.attr.encode()), 0)
-        self.found.append((line, offset, rule, message, value))
+    @cached_property
+    def bound(self) -> Bindings:
+        return bindings(self.nodes)
+
+    @cached_property
+    def own(self) -> set[ast.AST]:
+        wanted = self.rules.names & ORDINARY_WORDS
+        return own_occurrences(self.order, self.nodes, self.bound, wanted)
+
+    @cached_property
+    def namedtuples(self) -> set[str]:
+        return namedtuples(self.bound)
+
+    @cached_property
+    def classes(self) -> set[str]:
+        return {node.name for node in self.nodes.get(ast.ClassDef, ())}
+
+    @cached_property
+    def methods(self) -> set[ast.AST]:
+        classes = self.nodes.get(ast.ClassDef, ())
+        return {one for node in classes for one in node.body if one.__class__ in DEFINITIONS}
+
+    def refuse(self, nodes: Iterable[ast.AST], rule: str, value: str, message: str) -> None:
+        """Note a violation at each node; at the name after the dot if it is an attribute."""
+        for node in nodes:
+            line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+            if isinstance(node, ast.Attribute):
+                line = node.end_lineno or line
+                offset = max((node.end_col_offset or 0) - len(node.attr.encode()), 0)
+            self.found.append((line, offset, rule, message, value))
 
 
 _latest: tuple[Policy, _Rules] | None = None
@@ -144,16 +161,30 @@ def check(source: str, policy: Policy) -> list[Violation]:
     if size > limit:
         message = f"the program is too long: {size} bytes; at most {limit} may be sent"
         return [Violation("source-too-long", 1, 1, message, str(size))]
-    rules, lines = _rules(policy), Lines(source)
+    # A tree is of thousands of objects and no cycle; the collector would go through them again and
+    # again. Who finds it on switches it on again, so that it stays on whatever threads do.
+    is_collecting = gc.isenabled()
+    if is_collecting:
+        gc.disable()
+    try:
+        return _check(source, _rules(policy))
+    finally:
+        if is_collecting:
+            gc.enable()
+
+
+def _check(source: str, rules: _Rules) -> list[Violation]:
+    lines = Lines(source)
     found = list(_characters(source, lines))
     tree = parse(source)
     if isinstance(tree, Unparsed):
         return found or [Violation("syntax", tree.line, tree.column, tree.message, "")]
-    walk = _Walk(rules)
-    _visit(walk, tree)
-    _judge_bindings(walk, tree)
+    order = walk(tree)
+    program = _Program(order, by_kind(order), rules)
+    _judge(program)
     found += _words(source, lines, rules)
-    for line, offset, rule, message, value in heapq.nsmallest(MOST_VIOLATIONS, set(walk.found)):
+    first = heapq.nsmallest(MOST_VIOLATIONS, set(program.found))
+    for line, offset, rule, message, value in first:
         found.append(Violation(rule, *lines.of_node(line, offset), message, value))
     return sorted(found, key=lambda one: (one.line, one.column))[:MOST_VIOLATIONS]
 
@@ -164,6 +195,9 @@ def _rules(policy: Policy) -> _Rules:
     latest = _latest  # another thread may replace it meanwhile
     if latest is None or latest[0] is not policy:
         attrs = policy.dangerous_attrs
+        limited: dict[str, set[str]] = {}
+        for module, _, attr in (attr.rpartition(".") for attr in attrs if "." in attr):
+            limited.setdefault(attr, set()).add(module)
         rules = _Rules(
             names=policy.dangerous_names,
             attrs=attrs,
@@ -171,12 +205,26 @@ def _rules(policy: Policy) -> _Rules:
             imports=frozenset(policy.allowed_imports),
             allowed=", ".join(policy.allowed_imports) or "nothing",
             preloaded=policy.preloaded,
-            limited=frozenset(attr.rpartition(".")[2] for attr in attrs if "." in attr),
+            limited=limited,
             hidden=frozenset(attr for attr in attrs if "_" in attr[1:] and "." not in attr),
-            words=policy.blocked_words,
+            words=[(word, _certain_text(word)) for word in policy.blocked_words],
         )
         _latest = latest = (policy, rules)
     return latest[1]
+
+
+def _certain_text(pattern: re.Pattern[str]) -> str:
+    """Return the longest text that surely is in all that a pattern matches; perhaps none.
+
+    To look for a text is a hundred times as fast as to look for a match.
+    """
+    runs = [""]
+    for operation, argument in _REGEX_PARSER.parse(pattern.pattern, pattern.flags):
+        if operation is _REGEX_PARSER.LITERAL:
+            runs[-1] += chr(argument)
+        else:
+            runs.append("")
+    return "" if pattern.flags & re.IGNORECASE else max(runs, key=len)
 
 
 def _characters(source: str, lines: Lines) -> Iterator[Violation]:
@@ -188,72 +236,49 @@ def _characters(source: str, lines: Lines) -> Iterator[Violation]:
 
 def _words(source: str, lines: Lines, rules: _Rules) -> Iterator[Violation]:
     decoded = decode_escapes(source)
-    for pattern in rules.words:
-        for match in islice(pattern.finditer(decoded.text), MOST_VIOLATIONS):
-            place = lines.at(decoded.source_index(match.start()))
-            message = f"`{match[0]}` may not stand in a program, not even in text"
-            yield Violation("blocked-word", *place, message, match[0])
+    for pattern, certain in rules.words:
+        if certain in decoded.text:
+            for match in islice(pattern.finditer(decoded.text), MOST_VIOLATIONS):
+                place = lines.at(decoded.source_index(match.start()))
+                message = f"`{match[0]}` may not stand in a program, not even in text"
+                yield Violation("blocked-word", *place, message, match[0])
 
 
-def _visit(walk: _Walk, tree: ast.AST) -> None:
-    """Judge every node. Iterative: a program may nest deeper than Python recurses."""
-    todo: list[ast.AST | None] = [tree]
-    while todo:
-        node = todo.pop()
-        if node is None:  # the key of an unpacked dictionary, a default that is not there
+def _judge(program: _Program) -> None:
+    """Judge all nodes: those of a kind together, and of these the ones with an identifier."""
+    for kind, nodes in program.nodes.items():
+        known = KINDS.get(kind)
+        if known is None:
+            _refuse_unknown(program, nodes, kind.__name__)
             continue
-        kind = KINDS.get(node.__class__)
-        if kind is None:
-            _refuse_unknown(walk, node, type(node).__name__)
-            continue
-        children, identifiers, unknown = kind
-        if identifiers:
-            _judge_identifiers(walk, node, identifiers)
-        for name in unknown:
-            if getattr(node, name, None):
-                _refuse_unknown(walk, node, f"{type(node).__name__}.{name}")
-        judge = _JUDGES.get(node.__class__)
-        if judge is not None:
-            judge(walk, node)
-        for name in children:
-            child = getattr(node, name, None)
-            if child.__class__ is list:
-                todo.extend(child)
-            else:
-                todo.append(child)
-
-
-def _judge_identifiers(walk: _Walk, node: ast.AST, fields: tuple[str, ...]) -> None:
-    for name in fields:
-        value = getattr(node, name, None)
-        if value.__class__ is not str or "__" in value or not value.isascii():
-            for identifier in _identifiers(node, name):
+        for name in known.unknown:
+            filled = [node for node in nodes if getattr(node, name, None)]
+            _refuse_unknown(program, filled, f"{kind.__name__}.{name}")
+        for name in known.identifiers:
+            judge = _JUDGES_OF_IDENTIFIERS.get((kind, name))
+            for identifier, holders in by_identifier(nodes, name).items():
                 if "__" in identifier:
-                    _judge_dunder(walk, node, identifier)
+                    _judge_dunder(program, identifier, holders)
+                if judge:
+                    judge(program, identifier, holders)
+        if kind in _JUDGES:
+            _JUDGES[kind](program, nodes)
 
 
-def _identifiers(node: ast.AST, field_name: str) -> list[str]:
-    """Return the names in a field, as Python reads them (the parser leaves some as written)."""
-    value = getattr(node, field_name, None)
-    if value is None:
-        return []
-    return [normalised(value)] if isinstance(value, str) else [normalised(name) for name in value]
-
-
-def _refuse_unknown(walk: _Walk, node: ast.AST, kind: str) -> None:
+def _refuse_unknown(program: _Program, nodes: Iterable[ast.AST], kind: str) -> None:
     message = f"this syntax ({kind}) is newer than the calculator and may not be used yet"
-    walk.refuse(node, "unknown-syntax", kind, message)
+    program.refuse(nodes, "unknown-syntax", kind, message)
 
 
-def _judge_dunder(walk: _Walk, node: ast.AST, name: str) -> None:
-    if not name.strip("_") and not isinstance(node, ast.Attribute):  # `for __ in range(3)`
-        return
-    if name in walk.rules.dunders and (node in walk.judged or _is_of_super(node)):
-        return
+def _judge_dunder(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
+    if not name.strip("_"):  # `for __ in range(3)`
+        nodes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    if name in program.rules.dunders:
+        nodes = [node for node in nodes if node not in program.methods and not _is_of_super(node)]
     message = f"`{name}` may not be used here: names with two underscores are closed"
-    if name == "__name__" and isinstance(node, ast.Name):
+    if name == "__name__" and all(isinstance(node, ast.Name) for node in nodes):
         message += "; a program here is always the main one, so leave the `if` out"
-    walk.refuse(node, "dunder", name, message)
+    program.refuse(nodes, "dunder", name, message)
 
 
 def _is_of_super(node: ast.AST) -> bool:
@@ -263,260 +288,244 @@ def _is_of_super(node: ast.AST) -> bool:
     return False
 
 
-def _judge_class(walk: _Walk, node: ast.ClassDef) -> None:
-    _judge_bound(walk, node)
-    walk.classes.add(node.name)
-    for method in node.body:
-        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
-            walk.judged.add(method)
-            _judge_attr(walk, method, normalised(method.name))
+def _judge_variable(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
+    if name in program.rules.names:
+        own = program.own if name in ORDINARY_WORDS else ()
+        _refuse_name(program, name, [node for node in nodes if node not in own])
 
 
-def _judge_attr(walk: _Walk, node: ast.AST, attr: str) -> None:
-    if attr in walk.rules.attrs:
-        walk.refuse(node, "dangerous-attribute", attr, f"`.{attr}` may not be used here")
-
-
-def _refuse_private(walk: _Walk, node: ast.AST, attr: str) -> None:
-    if "__" not in attr and attr not in _NAMEDTUPLE_ATTRS and attr not in walk.rules.attrs:
-        message = f"`.{attr}` may not be used here: it is private, by its first underscore"
-        walk.refuse(node, "private-attribute", attr, message)
-
-
-def _judge_attribute(walk: _Walk, node: ast.Attribute) -> None:
-    attr, base = normalised(node.attr), node.value
-    _judge_attr(walk, node, attr)
-    if attr.startswith("_") and not (isinstance(base, ast.Name) and base.id in _OWNERS):
-        walk.private.append(node)
-    if attr in _RELIED_ON and not isinstance(node.ctx, ast.Load):
-        message = f"`.{attr}` may not be replaced"
-        walk.refuse(node, "dangerous-attribute", attr, message)
-    if attr == "format":
-        walk.formats.append(node)
-    elif attr == "wraps":
-        _judge_wraps(walk, node)
-    elif attr == "evaluate" and node not in walk.judged and _HAS_FORWARD_REFS:
-        message = "`.evaluate` may only be called, and with an argument"
-        walk.refuse(node, "dangerous-attribute", attr, message)
-    if attr in walk.rules.limited:
-        walk.limited.append(node)
-
-
-def _judge_name(walk: _Walk, node: ast.Name) -> None:
-    name = node.id
-    if name in walk.rules.names:
-        walk.names.append(node)
+def _judge_name(program: _Program, name: str, nodes: Sequence[ast.Name]) -> None:
+    _judge_variable(program, name, nodes)
     if name == "wraps":
-        _judge_wraps(walk, node)
+        _judge_wraps(program, nodes)
 
 
-def _judge_arg(walk: _Walk, node: ast.arg) -> None:
-    if node.arg in walk.rules.names:
-        walk.names.append(node)
+def _judge_keyword(program: _Program, name: str, nodes: Sequence[ast.keyword]) -> None:
+    if name not in ORDINARY_WORDS:
+        _judge_bound(program, name, nodes)
 
 
-def _judge_keyword(walk: _Walk, node: ast.keyword) -> None:
-    for name in _identifiers(node, "arg"):
-        if name in walk.rules.names and name not in ORDINARY_WORDS:
-            _refuse_name(walk, node, name)
+def _judge_bound(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
+    """Judge a name that is bound by other means than an assignment or a call."""
+    if name in program.rules.names:
+        _refuse_name(program, name, nodes)
 
 
-def _judge_bound(walk: _Walk, node: ast.AST) -> None:
-    """Judge names that are bound by other means than an assignment or a call."""
-    for field_name in KINDS[type(node)][1]:
-        for name in _identifiers(node, field_name):
-            if name in walk.rules.names:
-                _refuse_name(walk, node, name)
-
-
-def _refuse_name(walk: _Walk, node: ast.AST, name: str) -> None:
+def _refuse_name(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
     message = f"`{name}` may not be used here"
     if name == "input":
         message += ": nothing can be typed in; write the value into the program"
-    walk.refuse(node, "dangerous-name", name, message)
+    program.refuse(nodes, "dangerous-name", name, message)
 
 
-def _judge_class_pattern(walk: _Walk, node: ast.MatchClass) -> None:
-    for attr in _identifiers(node, "kwd_attrs"):
-        _judge_attr(walk, node, attr)
-        if attr.startswith("_"):
-            _refuse_private(walk, node, attr)
-        if attr in _JUDGED_BY_CALL:
-            message = f"`{attr}` may not be used in a pattern"
-            walk.refuse(node, "dangerous-attribute", attr, message)
-    if node.patterns:
-        walk.patterns.append(node)
+def _judge_definition(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
+    if name in program.rules.attrs:
+        _judge_attr(program, name, [node for node in nodes if node in program.methods])
 
 
-def _judge_import(walk: _Walk, node: ast.Import) -> None:
-    for alias in node.names:
-        _judge_module(walk, alias, normalised(alias.name))
-        _judge_alias(walk, alias)
+def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
+    _judge_attr(program, attr, nodes)
+    if attr.startswith("_"):
+        owners = _OWNERS | program.classes
+        others = [
+            node
+            for node in nodes
+            if not (isinstance(node.value, ast.Name) and node.value.id in owners)
+        ]
+        _refuse_private(program, attr, others)
+    if attr in _RELIED_ON:
+        replaced = [node for node in nodes if not isinstance(node.ctx, ast.Load)]
+        program.refuse(replaced, "dangerous-attribute", attr, f"`.{attr}` may not be replaced")
+    if attr in program.rules.limited:
+        _judge_limited(program, attr, nodes)
+    if attr == "format":
+        _judge_formats(program, nodes)
+    elif attr == "wraps":
+        _judge_wraps(program, nodes)
+    elif attr == "evaluate" and _HAS_FORWARD_REFS:
+        _judge_evaluate(program, nodes)
 
 
-def _judge_module(walk: _Walk, node: ast.AST, module: str) -> None:
-    if module not in walk.rules.imports:
-        message = f"`{module}` may not be imported here; allowed: {walk.rules.allowed}"
-        walk.refuse(node, "import", module, message)
+def _judge_attr(program: _Program, attr: str, nodes: Sequence[ast.AST]) -> None:
+    if attr in program.rules.attrs:
+        program.refuse(nodes, "dangerous-attribute", attr, f"`.{attr}` may not be used here")
 
 
-def _judge_import_from(walk: _Walk, node: ast.ImportFrom) -> None:
-    module = normalised(node.module or "")
-    if node.level:
-        module = "." * node.level + module
-        message = f"`{module}` may not be imported here: a program is in no package"
-        walk.refuse(node, "relative-import", module, message)
-    else:
-        _judge_module(walk, node, module)
-    for alias in node.names:
-        name = normalised(alias.name)
-        is_dangerous = name in walk.rules.names or name in walk.rules.attrs
-        if is_dangerous or name.startswith("_") or f"{module}.{name}" in walk.rules.attrs:
-            message = f"`{name}` may not be imported from `{module}`"
-            walk.refuse(alias, "dangerous-import", name, message)
-        if name == "wraps" and alias.asname:
-            _judge_wraps(walk, alias)
-        _judge_alias(walk, alias)
+def _refuse_private(program: _Program, attr: str, nodes: Sequence[ast.AST]) -> None:
+    if "__" not in attr and attr not in _NAMEDTUPLE_ATTRS and attr not in program.rules.attrs:
+        message = f"`.{attr}` may not be used here: it is private, by its first underscore"
+        program.refuse(nodes, "private-attribute", attr, message)
 
 
-def _judge_alias(walk: _Walk, node: ast.alias) -> None:
-    name = normalised(node.asname or "")
-    if name in walk.rules.names:
-        _refuse_name(walk, node, name)
+def _judge_limited(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
+    named: dict[str, list[ast.AST]] = {}
+    for node in nodes:
+        if isinstance(node.value, ast.Name):
+            named.setdefault(node.value.id, []).append(node)
+    for name, its in named.items():
+        modules = {one.value for one in program.bound.get(name, ())}
+        modules.add(program.rules.preloaded.get(name))
+        for module in program.rules.limited[attr] & modules:
+            message = f"`.{attr}` of `{module}` may not be used here"
+            program.refuse(its, "dangerous-attribute", attr, message)
 
 
-def _judge_call(walk: _Walk, node: ast.Call) -> None:
-    match node:
-        case ast.Call(func=ast.Attribute(attr="evaluate") as called, args=[first, *_]):
-            if not isinstance(first, ast.Starred):
-                walk.judged.add(called)
+def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
+    names = {node.value.id for node in nodes if isinstance(node.value, ast.Name)}
+    plain = plain_texts(names, program.bound)
+
+    def is_plain(base: ast.expr) -> bool:
+        return base.id in plain if isinstance(base, ast.Name) else is_plain_text(base)
+
+    message = (
+        "`.format` works here on text in quotes, with no dot or bracket in its fields; "
+        "an f-string does the same"
+    )
+    others = [node for node in nodes if not is_plain(node.value)]
+    program.refuse(others, "format", "format", message)
 
 
-def _judge_type_parameter(walk: _Walk, node: ast.AST) -> None:
-    # Such a variable leads to classes of `typing`, which make text into code and evaluate it.
-    message = "type parameters may not be used here; annotate with plain classes"
-    walk.refuse(node, "type-parameter", getattr(node, "name", ""), message)
-
-
-def _judge_function(walk: _Walk, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+def _judge_wraps(program: _Program, nodes: Iterable[ast.AST]) -> None:
     # functools.wraps(f) is a partial of update_wrapper, which reads attributes that text names, and
     # hands over namespaces. As the decorator next to a `def` nobody holds it; it sees a function.
-    match node.decorator_list[-1:]:
-        case [ast.Call(func=wraps, args=[argument], keywords=[])]:
-            if not isinstance(argument, ast.Starred):
-                walk.judged.add(wraps)
+    decorators: set[ast.AST] = set()
+    for kind in DEFINITIONS:
+        for function in program.nodes.get(kind, ()):
+            match function.decorator_list[-1:]:
+                case [ast.Call(func=decorator, args=[argument], keywords=[])]:
+                    if not isinstance(argument, ast.Starred):
+                        decorators.add(decorator)
+    _refuse_wraps(program, [node for node in nodes if node not in decorators])
 
 
-def _judge_wraps(walk: _Walk, node: ast.Name | ast.Attribute | ast.alias) -> None:
-    if node not in walk.judged:
-        message = "`wraps` may only be used as a decorator, `@wraps(function)` above a `def`"
-        walk.refuse(node, "wraps", "wraps", message)
+def _refuse_wraps(program: _Program, nodes: Iterable[ast.AST]) -> None:
+    message = "`wraps` may only be used as a decorator, `@wraps(function)` above a `def`"
+    program.refuse(nodes, "wraps", "wraps", message)
 
 
-def _judge_texts(walk: _Walk, node: ast.AST, texts: Iterable[str]) -> None:
-    for text in texts:
-        for word in hidden_words(text, walk.rules.hidden):
-            message = f"`{word}` may not stand in a program, not even in text"
-            walk.refuse(node, "dangerous-text", word, message)
+def _judge_evaluate(program: _Program, nodes: Iterable[ast.AST]) -> None:
+    calls = [call for call in program.nodes.get(ast.Call, ()) if call.args]
+    called = {call.func for call in calls if not isinstance(call.args[0], ast.Starred)}
+    message = "`.evaluate` may only be called, and with an argument"
+    others = [node for node in nodes if node not in called]
+    program.refuse(others, "dangerous-attribute", "evaluate", message)
 
 
-def _judge_constant(walk: _Walk, node: ast.Constant) -> None:
-    _judge_texts(walk, node, filter(None, [text_of(node)]))
+def _judge_type_parameter(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
+    # Such a variable leads to classes of `typing`, which make text into code and evaluate it.
+    message = "type parameters may not be used here; annotate with plain classes"
+    program.refuse(nodes, "type-parameter", name, message)
 
 
-def _judge_operation(walk: _Walk, node: ast.BinOp) -> None:
-    if isinstance(node.op, ast.Add) and node not in walk.judged:
-        terms, sums = terms_of_sum(node)
-        walk.judged.update(sums)
-        _judge_texts(walk, node, joined_texts(terms))
+def _judge_attr_of_pattern(program: _Program, attr: str, nodes: Sequence[ast.MatchClass]) -> None:
+    _judge_attr(program, attr, nodes)
+    if attr.startswith("_"):
+        _refuse_private(program, attr, nodes)
+    if attr in _JUDGED_BY_CALL:
+        message = f"`{attr}` may not be used in a pattern"
+        program.refuse(nodes, "dangerous-attribute", attr, message)
 
 
-def _judge_joined_string(walk: _Walk, node: ast.JoinedStr) -> None:
-    terms = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-    _judge_texts(walk, node, joined_texts(terms))
+def _judge_class_patterns(program: _Program, nodes: Sequence[ast.MatchClass]) -> None:
+    for node in nodes:
+        if node.patterns:
+            name = node.cls.id if isinstance(node.cls, ast.Name) else ""
+            binds_itself = name in _SELF_MATCHING and name not in program.bound
+            if not binds_itself and name not in program.namedtuples:
+                message = "name the attributes in this pattern, as in `case Point(x=a, y=b)`"
+                program.refuse([node], "positional-pattern", name, message)
 
 
-def _judge_bindings(walk: _Walk, tree: ast.AST) -> None:
-    """Judge what depends on what else the program binds its names to."""
-    for attribute in walk.private:
-        base = attribute.value
-        if not (isinstance(base, ast.Name) and base.id in walk.classes):
-            _refuse_private(walk, attribute, normalised(attribute.attr))
-    if walk.names:
-        names = {node: node.arg if isinstance(node, ast.arg) else node.id for node in walk.names}
-        own = own_occurrences(tree, set(names.values()) & ORDINARY_WORDS)
-        for node, name in names.items():
-            if node not in own:
-                _refuse_name(walk, node, name)
-    if walk.formats or walk.limited or walk.patterns:
-        values = bindings(tree)
-        _judge_formats(walk, values)
-        _judge_limited(walk, values)
-        _judge_patterns(walk, values)
+def _judge_imports(program: _Program, nodes: Sequence[ast.Import]) -> None:
+    for node in nodes:
+        for alias in node.names:
+            _judge_module(program, normalised(alias.name), alias)
 
 
-def _judge_formats(walk: _Walk, values: Values) -> None:
-    names = {node.value.id for node in walk.formats if isinstance(node.value, ast.Name)}
-    plain = {name for name in names if is_plain_text(name, values)}
-    for node in walk.formats:
-        text = literal_text(node.value)
-        is_plain = text is not None and not reads_attributes(text)
-        if not is_plain and not (isinstance(node.value, ast.Name) and node.value.id in plain):
-            message = "`.format` works here on text in quotes, with no dot or bracket in its fields"
-            walk.refuse(node, "format", "format", f"{message}; an f-string does the same")
+def _judge_module(program: _Program, module: str, node: ast.AST) -> None:
+    if module not in program.rules.imports:
+        message = f"`{module}` may not be imported here; allowed: {program.rules.allowed}"
+        program.refuse([node], "import", module, message)
 
 
-def _judge_limited(walk: _Walk, values: Values) -> None:
-    names = {node.value.id for node in walk.limited if isinstance(node.value, ast.Name)}
-    modules = {
-        name: {value for value in values.get(name, ()) if isinstance(value, str)} for name in names
-    }
-    for node in walk.limited:
-        if isinstance(node.value, ast.Name):
-            name = node.value.id
-            for module in {*modules[name], walk.rules.preloaded.get(name)}:
-                if f"{module}.{node.attr}" in walk.rules.attrs:
-                    message = f"`.{node.attr}` of `{module}` may not be used here"
-                    walk.refuse(node, "dangerous-attribute", node.attr, message)
+def _judge_imports_from(program: _Program, nodes: Sequence[ast.ImportFrom]) -> None:
+    rules = program.rules
+    for node in nodes:
+        module = normalised(node.module or "")
+        if node.level:
+            module = "." * node.level + module
+            message = f"`{module}` may not be imported here: a program is in no package"
+            program.refuse([node], "relative-import", module, message)
+        else:
+            _judge_module(program, module, node)
+        for alias in node.names:
+            name = normalised(alias.name)
+            is_dangerous = name in rules.names or name in rules.attrs
+            if is_dangerous or name.startswith("_") or f"{module}.{name}" in rules.attrs:
+                message = f"`{name}` may not be imported from `{module}`"
+                program.refuse([alias], "dangerous-import", name, message)
+            if name == "wraps" and alias.asname:
+                _refuse_wraps(program, [alias])
 
 
-def _judge_patterns(walk: _Walk, values: Values) -> None:
-    names = {node.cls.id for node in walk.patterns if isinstance(node.cls, ast.Name)}
-    namedtuples = {name for name in names if is_namedtuple(name, values)}
-    for node in walk.patterns:
-        name = node.cls.id if isinstance(node.cls, ast.Name) else ""
-        binds_itself = name in _SELF_MATCHING and name not in values
-        if not binds_itself and name not in namedtuples:
-            message = "name the attributes in this pattern, as in `case Point(x=a, y=b)`"
-            walk.refuse(node, "positional-pattern", name, message)
+def _judge_text(program: _Program, text: str, node: ast.AST) -> None:
+    for word in hidden_words(text, program.rules.hidden):
+        message = f"`{word}` may not stand in a program, not even in text"
+        program.refuse([node], "dangerous-text", word, message)
 
 
-_JUDGES_BY_NAME: dict[str, Callable[[_Walk, Any], None]] = {
-    "Name": _judge_name,
-    "arg": _judge_arg,
-    "keyword": _judge_keyword,
-    "Attribute": _judge_attribute,
-    "Constant": _judge_constant,
-    "BinOp": _judge_operation,
-    "JoinedStr": _judge_joined_string,
-    "TemplateStr": _judge_joined_string,
-    "Call": _judge_call,
-    "FunctionDef": _judge_function,
-    "AsyncFunctionDef": _judge_function,
-    "ClassDef": _judge_class,
-    "Import": _judge_import,
-    "ImportFrom": _judge_import_from,
-    "Global": _judge_bound,
-    "Nonlocal": _judge_bound,
-    "ExceptHandler": _judge_bound,
-    "MatchAs": _judge_bound,
-    "MatchStar": _judge_bound,
-    "MatchMapping": _judge_bound,
-    "MatchClass": _judge_class_pattern,
-    "TypeVar": _judge_type_parameter,
-    "ParamSpec": _judge_type_parameter,
-    "TypeVarTuple": _judge_type_parameter,
+def _judge_constants(program: _Program, nodes: Sequence[ast.Constant]) -> None:
+    for node in nodes:
+        if text := text_of(node):
+            _judge_text(program, text, node)
+
+
+def _judge_operations(program: _Program, nodes: Sequence[ast.BinOp]) -> None:
+    sums = [node for node in nodes if isinstance(node.op, ast.Add)]
+    inner = {term for node in sums for term in (node.left, node.right)}
+    for node in sums:
+        if node not in inner:
+            for text in joined_texts(terms_of_sum(node)):
+                _judge_text(program, text, node)
+
+
+def _judge_joined_strings(program: _Program, nodes: Sequence[ast.JoinedStr]) -> None:
+    for node in nodes:
+        parts = node.values
+        terms = [one.value if isinstance(one, ast.FormattedValue) else one for one in parts]
+        for text in joined_texts(terms):
+            _judge_text(program, text, node)
+
+
+# Kind and field -> what judges an identifier and the nodes that hold it there.
+_JUDGES_OF_IDENTIFIERS: dict[tuple[type, str], Callable[[_Program, str, Any], None]] = {
+    (ast.Name, "id"): _judge_name,
+    (ast.arg, "arg"): _judge_variable,
+    (ast.keyword, "arg"): _judge_keyword,
+    (ast.Attribute, "attr"): _judge_attribute,
+    (ast.MatchClass, "kwd_attrs"): _judge_attr_of_pattern,
+    (ast.FunctionDef, "name"): _judge_definition,
+    (ast.AsyncFunctionDef, "name"): _judge_definition,
+    (ast.ClassDef, "name"): _judge_bound,
+    (ast.alias, "asname"): _judge_bound,
+    (ast.Global, "names"): _judge_bound,
+    (ast.Nonlocal, "names"): _judge_bound,
+    (ast.ExceptHandler, "name"): _judge_bound,
+    (ast.MatchAs, "name"): _judge_bound,
+    (ast.MatchStar, "name"): _judge_bound,
+    (ast.MatchMapping, "rest"): _judge_bound,
 }
-_JUDGES = {
-    getattr(ast, kind): judge for kind, judge in _JUDGES_BY_NAME.items() if hasattr(ast, kind)
+# Kind -> what judges the nodes of it.
+_JUDGES: dict[type, Callable[[_Program, Any], None]] = {
+    ast.Constant: _judge_constants,
+    ast.BinOp: _judge_operations,
+    ast.JoinedStr: _judge_joined_strings,
+    ast.Import: _judge_imports,
+    ast.ImportFrom: _judge_imports_from,
+    ast.MatchClass: _judge_class_patterns,
 }
+if sys.version_info >= (3, 12):
+    for _kind in (ast.TypeVar, ast.ParamSpec, ast.TypeVarTuple):
+        _JUDGES_OF_IDENTIFIERS[_kind, "name"] = _judge_type_parameter
+if sys.version_info >= (3, 14):
+    _JUDGES[ast.TemplateStr] = _judge_joined_strings

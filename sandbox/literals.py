@@ -10,9 +10,8 @@ from sandbox.source_text import normalised
 
 __all__ = [
     "hidden_words",
+    "is_plain_text",
     "joined_texts",
-    "literal_text",
-    "reads_attributes",
     "terms_of_sum",
     "text_of",
 ]
@@ -42,32 +41,41 @@ def joined_texts(terms: list[ast.expr]) -> Iterator[str]:
             yield "".join(pieces)
 
 
-def text_of(term: ast.expr) -> str | None:
+def text_of(term: ast.AST) -> str | None:
     """Return the text of a str or bytes literal, read byte by byte; else None."""
-    value = term.value if isinstance(term, ast.Constant) else None
-    return value.decode("latin-1") if isinstance(value, bytes) else _str_of(term)
+    if term.__class__ is ast.Constant:
+        value = term.value
+        if value.__class__ is str:
+            return value
+        if value.__class__ is bytes:
+            return value.decode("latin-1")
+    return None
 
 
-def terms_of_sum(node: ast.BinOp) -> tuple[list[ast.expr], list[ast.BinOp]]:
-    """Return the terms of a chain of additions in their order, and the additions themselves."""
+def terms_of_sum(node: ast.BinOp) -> list[ast.expr]:
+    """Return the terms of a chain of additions, in their order."""
     terms: list[ast.expr] = []
-    sums: list[ast.BinOp] = []
     todo: list[ast.expr] = [node]
     while todo:
         match todo.pop():
             case ast.BinOp(op=ast.Add()) as inner:
-                sums.append(inner)
                 todo += [inner.left, inner.right]
             case term:
                 terms.append(term)
-    return terms[::-1], sums
+    return terms[::-1]
 
 
-def literal_text(node: ast.expr) -> str | None:
-    """Return the text of a str literal, a sum of them, or one times a number; else None.
+def is_plain_text(node: object) -> bool:
+    """Tell whether something is a str literal whose `.format` reads no attribute.
 
-    Two repetitions stand for any number: what a seam makes, the first one shows.
+    A sum of literals is one, and a literal times a number. Two repetitions stand for any number:
+    what a seam makes, the first one shows.
     """
+    text = _literal_text(node)
+    return text is not None and not _reads_attributes(text)
+
+
+def _literal_text(node: object) -> str | None:
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -76,7 +84,7 @@ def literal_text(node: ast.expr) -> str | None:
         ):
             return text * 2
         case ast.BinOp(op=ast.Add()):
-            texts = [_str_of(term) for term in terms_of_sum(node)[0]]
+            texts = [_str_of(term) for term in terms_of_sum(node)]
             return None if None in texts else "".join(filter(None, texts))
     return None
 
@@ -85,7 +93,7 @@ def _str_of(term: ast.expr) -> str | None:
     return term.value if isinstance(term, ast.Constant) and isinstance(term.value, str) else None
 
 
-def reads_attributes(template: str, depth: int = 0) -> bool:
+def _reads_attributes(template: str, depth: int = 0) -> bool:
     """Tell whether `template.format(...)` would read an attribute or an item of an argument.
 
     A malformed field raises ValueError when formatting reaches it; the fields before it count.
@@ -94,7 +102,7 @@ def reads_attributes(template: str, depth: int = 0) -> bool:
         for _, name, spec, _ in string.Formatter().parse(template):
             if name and ("." in name or "[" in name):
                 return True
-            if spec and depth < _DEEPEST_FIELD and reads_attributes(spec, depth + 1):
+            if spec and depth < _DEEPEST_FIELD and _reads_attributes(spec, depth + 1):
                 return True
     except ValueError:
         pass

@@ -106,6 +106,8 @@ def decode_escapes(source: str) -> Decoded:
     Backslash escapes of all forms (also a backslash at a line's end, which joins two lines) are
     decoded, and characters that stand for others (NFKC) are replaced.
     """
+    if source.isascii() and "\\" not in source:
+        return Decoded(source, (), ())
     pieces: list[str] = []
     ends, sources = [], []
     length = done = 0

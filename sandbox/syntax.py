@@ -6,9 +6,14 @@ Python stays out until somebody has added its line here and judged it in `sandbo
 """
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-__all__ = ["KINDS", "NO_FIELDS", "children", "descendants"]
+from sandbox.source_text import normalised
+
+__all__ = ["KINDS", "Kind", "Nodes", "by_identifier", "by_kind", "held", "walk"]
 
 _KINDS = """
 Module: body | | type_ignores
@@ -126,43 +131,94 @@ TypeVarTuple: default_value | name |
 """
 
 
-# Names of fields: with nodes, with identifiers, unknown to this file.
-Fields = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-NO_FIELDS: Fields = ((), (), ())
+Nodes = Mapping[type, Sequence[Any]]
 
 
-def _table() -> dict[type[object], Fields]:
-    table: dict[type[object], Fields] = {}
+class Kind(NamedTuple):
+    """What nodes of one kind hold, on the running Python."""
+
+    held: Callable[[Any], Iterable[Any]]  # returns nodes, lists of nodes, and None for none
+    identifiers: tuple[str, ...]  # fields
+    unknown: tuple[str, ...]  # fields
+
+
+def _nothing(_: object) -> tuple[()]:
+    return ()
+
+
+def _getter(fields: Sequence[str]) -> Callable[[Any], Iterable[Any]]:
+    """Return what gets these fields of a node; getters written in C are what makes a walk quick."""
+    if not fields:
+        return _nothing
+    get = attrgetter(*fields)
+    return get if len(fields) > 1 else lambda node: (get(node),)
+
+
+def _table() -> dict[type, Kind]:
+    table = {}
     for line in filter(None, _KINDS.splitlines()):
         name, _, fields = line.partition(":")
         kind = getattr(ast, name, None)  # some are newer than the running Python
         if kind is not None:
-            nodes, identifiers, others = (tuple(part.split()) for part in fields.split("|"))
+            nodes, identifiers, others = (part.split() for part in fields.split("|"))
             known = {*nodes, *identifiers, *others}
-            unknown = tuple(field for field in kind._fields if field not in known)
-            table[kind] = (nodes, identifiers, unknown)
+            table[kind] = Kind(
+                _getter([field for field in nodes if field in kind._fields]),
+                tuple(identifiers),
+                tuple(field for field in kind._fields if field not in known),
+            )
     return table
 
 
 KINDS = _table()
 
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes that a node of a known kind holds; none of an unknown kind."""
-    held: list[ast.AST | None] = []
-    for name in KINDS.get(node.__class__, NO_FIELDS)[0]:
-        child = getattr(node, name, None)
-        if child.__class__ is list:
-            held += child
-        else:
-            held.append(child)
-    return [child for child in held if child is not None]
+def held(node: Any) -> Iterable[Any]:
+    """Return what a node or a list holds: nodes, lists of nodes, None. An unknown kind: nothing."""
+    if node.__class__ is list:
+        return node
+    kind = KINDS.get(node.__class__)
+    return kind.held(node) if kind else ()
 
 
-def descendants(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all beneath it, a node before those that it holds."""
-    todo = [node]
+def walk(tree: ast.AST) -> list[Any]:
+    """Return the nodes of a tree, each followed by all that it holds; of unknown kinds, it alone.
+
+    Iterative: a program may nest deeper than Python recurses.
+    """
+    nodes = []
+    todo: list[Any] = [tree]
     while todo:
         node = todo.pop()
-        yield node
-        todo += children(node)
+        kind = node.__class__
+        if kind is list:
+            todo += node
+        elif node is not None:
+            nodes.append(node)
+            if kind in KINDS:
+                todo += KINDS[kind].held(node)
+    return nodes
+
+
+def by_kind(nodes: Iterable[Any]) -> Nodes:
+    """Return nodes by their kind."""
+    found: dict[type, list[Any]] = defaultdict(list)
+    for node in nodes:
+        found[node.__class__].append(node)
+    return found
+
+
+def by_identifier(nodes: Iterable[Any], field: str) -> Mapping[str, Sequence[Any]]:
+    """Return nodes by the identifiers in a field, as Python reads them; without those of none."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for node in nodes:
+        value = getattr(node, field)
+        if value.__class__ is str:
+            found[value].append(node)
+        else:
+            for name in value or ():
+                found[name].append(node)
+    for name in [name for name in found if not name.isascii()]:
+        holders = found.pop(name)
+        found[normalised(name)] += holders
+    return found

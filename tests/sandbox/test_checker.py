@@ -2,10 +2,15 @@
 
 import ast
 import dataclasses
+import gc
+import re
 import subprocess
 import sys
 import threading
+import types
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -343,7 +348,7 @@ def test_every_node_kind_of_this_python_is_known() -> None:
     }
     unknown = {kind.__name__ for kind in kinds - KINDS.keys()} - never_parsed
     assert not unknown, "judge these in sandbox/syntax.py and sandbox/checker.py"
-    assert not {kind.__name__: fields[2] for kind, fields in KINDS.items() if fields[2]}
+    assert not {kind.__name__: one.unknown for kind, one in KINDS.items() if one.unknown}
 
 
 def test_an_unknown_node_kind_is_refused(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,8 +360,7 @@ def test_an_unknown_node_kind_is_refused(policy: Policy, monkeypatch: pytest.Mon
 def test_an_unknown_field_is_refused_where_it_is_used(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    children, identifiers, _ = KINDS[ast.ImportFrom]
-    monkeypatch.setitem(KINDS, ast.ImportFrom, (children, identifiers, ("level",)))
+    monkeypatch.setitem(KINDS, ast.ImportFrom, KINDS[ast.ImportFrom]._replace(unknown=("level",)))
     assert check("from math import pi", policy) == []
     assert "unknown-syntax" in rules("from .math import pi", policy)
 
@@ -474,6 +478,87 @@ def test_lines_end_as_the_parser_ends_them(policy: Policy, end: str) -> None:
 @pytest.mark.parametrize("unit", ["eval;", "'/etc/passwd';", "\u202e", "\0"], ids=ascii)
 def test_at_most_a_hundred_violations_are_told(policy: Policy, unit: str) -> None:
     assert len(check(unit * 1000, policy)) == MOST_VIOLATIONS
+
+
+@pytest.mark.parametrize(
+    "word", ["os_x", r"os[_]x", r"(?i)OS_X", "os_x|y", r"(?=o)\w+_x", r"o{1}s.x\b", "(?:z|o)s_?x"]
+)
+def test_a_blocked_word_is_found_whatever_its_pattern_is_made_of(policy: Policy, word: str) -> None:
+    stricter = dataclasses.replace(policy, blocked_words=(re.compile(word),))
+    assert rules("a = 1 # os_x", stricter) == ["blocked-word"]
+    assert check("a = 1 # o", stricter) == []
+
+
+def each(unit: str, count: int, joint: str = "") -> str:
+    return joint.join(unit.format(number) for number in range(count))
+
+
+GROWING: dict[str, Callable[[int], str]] = {
+    "statements": lambda n: each("a{0} = b.c{0}\n", n),
+    "terms": lambda n: each("a{} + '_'", n, " + "),
+    "attributes": lambda n: "a" + each(".b{}", n),
+    "names of one long text": lambda n: (
+        each("t{} = ", n) + each("'a'", n, " + ") + "\n" + each("t{}.format(1)\n", n)
+    ),
+    "modules of one name": lambda n: each("import a{} as n\n", n) + "n.itemgetter\n" * n,
+    "names of wraps": lambda n: (
+        each("from functools import wraps as w{}\n", n) + each("@w{}(a)\ndef f(): 0\n", n)
+    ),
+    "imports of namedtuple": lambda n: (
+        "from collections import namedtuple as n\n" * n
+        + each("P{} = n()\n", n)
+        + "match a:\n"
+        + each(" case P{}(b): 0\n", n)
+    ),
+    "classes beside an ordinary word": lambda n: "dir = 1\n" + "class A: a = dir\n" * n,
+    "functions with ordinary words": lambda n: "dir = 1\n" + "def f(vars): return dir\n" * n,
+    "comprehensions with ordinary words": lambda n: "dir = 1\n" + "[dir for vars in dir]\n" * n,
+    "escapes": lambda n: "'" + "\\x61" * n + "'",
+}
+
+
+def steps(source: str, policy: Policy) -> int:
+    """The lines of Python that a check takes, which no other work on the machine changes."""
+    count = 0
+
+    def trace(frame: types.FrameType, event: str, argument: object) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        check(source, policy)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("program", GROWING.values(), ids=GROWING)
+def test_a_program_of_twice_the_length_takes_twice_the_steps(
+    policy: Policy, program: Callable[[int], str]
+) -> None:
+    assert "syntax" not in rules(program(200), policy)
+    assert steps(program(200), policy) < 2.5 * steps(program(100), policy)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_garbage_collector_rests_meanwhile_and_is_left_as_it_was(
+    policy: Policy, is_on: bool
+) -> None:
+    seen: list[str] = []
+    was_on = gc.isenabled()
+    gc.collect()
+    (gc.enable if is_on else gc.disable)()
+    gc.callbacks.append(lambda phase, info: seen.append(phase))
+    try:
+        check("a = [b.c(1)]\n" * 1000, policy)
+        assert gc.isenabled() == is_on
+        assert not seen
+    finally:
+        gc.callbacks.pop()
+        (gc.enable if was_on else gc.disable)()
 
 
 def test_a_source_over_the_limit_is_not_parsed(policy: Policy) -> None:
