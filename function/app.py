@@ -43,7 +43,9 @@ def create_app(
     bot = Bot(settings.bot_id, settings.bot_username or None)
     chat = Chat(sandbox, store, bot, settings.token, api.fetch_text if api else None)
     delivery = Delivery(chat, store, api) if api else None
-    answer = delivery.answer if delivery else Updates(chat, store, Claims(store)).answer
+    answer = delivery.take if delivery else Updates(chat, store, Claims(store)).answer
+    if delivery:
+        delivery.outbox.start()
     app = App(middleware=[logs.RequestId()])
     app.add_route("/webhook", resources.Webhook(settings, answer))
     app.add_route("/message", resources.Message(settings, chat))

@@ -1,8 +1,9 @@
 """Answers by calls of their own, each made before its update counts as taken.
 
-So an edited program changes the earlier answer, and long output comes as a file. Whatever dies
-meanwhile, or cannot be reached: Telegram repeats an update that was not taken, for a day
-(https://core.telegram.org/bots/api#setwebhook), and it is the only queue.
+So an edited program changes the earlier answer, and long output comes as a file. If this process
+dies meanwhile, Telegram repeats what was not taken, for a day
+(https://core.telegram.org/bots/api#setwebhook). What Telegram itself does not take goes into the
+outbox: refused, it would hold back all that comes after it in its chat.
 """
 
 import logging
@@ -12,9 +13,10 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 from function import telegram
-from function.bot_api import BotApi, Files, Refused
+from function.bot_api import BotApi, Files, Refused, Undelivered
 from function.chat import Busy, Chat
 from function.claims import Claims
+from function.outbox import Outbox
 from function.replies import Reply, say
 from function.store import Store
 from function.telegram import Entity, InlineQuery, Json, Message, Request
@@ -30,8 +32,7 @@ MOST_AT_ONCE = 48
 class Delivery:
     """Answers updates through the Bot API: those of one chat in turn, as they came.
 
-    Its methods return when the answer is there, or can never be, which is logged. They raise Busy
-    where too many are under way, and Undelivered where Telegram cannot be reached.
+    Its methods raise Busy where too many are under way.
     """
 
     def __init__(self, chat: Chat, store: Store, api: BotApi) -> None:
@@ -43,9 +44,23 @@ class Delivery:
         self._places = threading.Semaphore(MOST_AT_ONCE)
         self._lock = threading.Lock()
         self._last: dict[object, threading.Event] = {}  # of each queue: set when that is done
+        self.outbox = Outbox(store, self.answer)
+
+    def take(self, update: Json) -> None:
+        """Answer an update; or see to it that it will be, where Telegram cannot be reached now."""
+        try:
+            self.answer(update)
+        except Undelivered as error:
+            log.warning("update %s waits: %s", update["update_id"], error)
+            if "inline_query" not in update:  # nobody waits for that any more
+                self.outbox.put(update)
 
     def answer(self, update: Json) -> None:
-        """Answer an update, unless that was done before."""
+        """Answer an update, unless that was done before.
+
+        Returns when the answer is there, or can never be, which is logged. Raises Undelivered
+        where Telegram cannot be reached.
+        """
         request = telegram.read_update(update, self._bot)
         if request is None:
             return
@@ -59,9 +74,12 @@ class Delivery:
                 self._store.set(done, "1", ANSWER_SECONDS)
 
     def make(self, call: Json) -> None:
-        """Make a call that answers a gateway's query."""
+        """Make a call that answers a gateway's query; it is logged where Telegram is not there."""
         with self._place():
-            self._deliver(call)
+            try:
+                self._deliver(call)
+            except Undelivered as error:
+                log.warning("not delivered: %s", error)
 
     @contextmanager
     def _place(self) -> Iterator[None]:

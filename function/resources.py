@@ -49,15 +49,15 @@ class Webhook:
 
         Response: a Bot API call (`method` and its parameters), or nothing.
 
-        200 answered: by the response, or with DELIVERY=api by calls that are done; 400 no JSON
-        object, or no `update_id`; 401 wrong secret; 413 more than 1 MiB; 415 not
-        application/json; 503 with Retry-After: too many programs now, or no way to deliver.
+        200 answered: by the response, or with DELIVERY=api by calls that are done, or will be when
+        Telegram can be reached; 400 no JSON object, or no `update_id`; 401 wrong secret; 413 more
+        than 1 MiB; 415 not application/json; 503 with Retry-After: too many programs now.
         """
         _demand(self._secrets, req.get_header(SECRET_HEADER))
         update = _read_object(req)
         if not isinstance(update.get("update_id"), int) or isinstance(update["update_id"], bool):
             raise falcon.HTTPBadRequest(title="update_id must be an integer")
-        call = _unless_later(self._answer, update)
+        call = _unless_busy(self._answer, update)
         if call is not None:
             _respond(resp, call)
 
@@ -113,9 +113,9 @@ class Inline:
         query = telegram.read_gateway_query(_read_object(req))
         if query is None:
             raise falcon.HTTPBadRequest(title="inline_query_id and query must be given as text")
-        call = _unless_later(self._chat.results, query)
+        call = _unless_busy(self._chat.results, query)
         if self._delivery:
-            _unless_later(self._delivery.make, call)
+            _unless_busy(self._delivery.make, call)
         _respond(resp, replies.gateway(call))
 
 
@@ -223,13 +223,12 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _unless_later(work: Callable[[Any], Json | None], asked: Any) -> Any:
+def _unless_busy(work: Callable[[Any], Json | None], asked: Any) -> Any:
     """Do work, or raise 503 with the time to try again."""
     try:
         return work(asked)
-    except (Busy, Undelivered) as error:
-        again = error.retry_after
-        raise falcon.HTTPServiceUnavailable(title=str(error), retry_after=again) from None
+    except Busy as busy:
+        raise falcon.HTTPServiceUnavailable(title=str(busy), retry_after=busy.retry_after) from None
 
 
 def _respond(resp: falcon.Response, body: Json) -> None:

@@ -203,6 +203,18 @@ def test_what_a_replica_died_over_is_taken_over_by_the_one_that_waits_for_it(
     assert answers(telegram) == Counter([1])
 
 
+def test_what_telegram_would_not_take_is_answered_later_by_the_next_worker(
+    start: Start, telegram: BotApiServer, tmp_path: Path
+) -> None:
+    service = start(STORE=str(tmp_path / "store.db"))
+    flooded = (429, "Too Many Requests: retry after 600", {"retry_after": 600})
+    telegram.moods["sendMessage"].appendleft(flooded)
+    assert post(service, update(1, 1)).status == 200
+    assert answers(telegram) == Counter()
+    os.kill(parts(service).worker, signal.SIGKILL)
+    eventually(lambda: answers(telegram) == Counter([1]), 30)
+
+
 def test_while_telegram_is_slow_updates_are_refused_and_health_is_not(
     start: Start, telegram: BotApiServer
 ) -> None:

@@ -145,12 +145,13 @@ class SilentApi:
         raise Undelivered("getFile: no answer")
 
 
-def test_what_cannot_be_delivered_is_not_taken(scripted: ScriptedSandbox) -> None:
+def test_what_cannot_be_delivered_is_taken_lest_it_block_its_chat(
+    scripted: ScriptedSandbox,
+) -> None:
     api: Any = SilentApi()
     app = testing.TestClient(create_app(Settings(), scripted, Memory(), api))
     for path, body in (("/webhook", update("2+2")), ("/inline", QUERY)):
-        result = app.simulate_post(path, json=body)
-        assert (result.status_code, result.headers["retry-after"]) == (503, "7")
+        assert app.simulate_post(path, json=body).status_code == 200
     document = {"file_id": "F1", "file_name": "task.py"}
     said = app.simulate_post("/message", json=message("", document=document)).json["body"]
     assert "try again" in said.lower()
