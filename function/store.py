@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 MEMORY_BYTES = 32 << 20
 FILE_PAGES = 16384  # of 4096 bytes
 RETRY_SECONDS = 2.0  # from a loss to the next try
+SLACK_SECONDS = 10.0  # by which clocks are corrected, and read before the turn to write comes
 
 T = TypeVar("T")
 
@@ -145,11 +146,11 @@ class File:
         now = time.time()
         rows = self._do(
             "INSERT INTO entries VALUES (?1, '1', ?3) ON CONFLICT (key) DO UPDATE SET"
-            # What would expire later than one set now was set before the clock was set back.
-            " value = CASE WHEN expires > ?2 AND expires <= ?3 THEN value + 1 ELSE 1 END,"
-            " expires = CASE WHEN expires > ?2 AND expires <= ?3 THEN expires ELSE ?3 END"
+            # What would expire well after one set now was set before the clock was set back.
+            " value = CASE WHEN expires > ?2 AND expires <= ?4 THEN value + 1 ELSE 1 END,"
+            " expires = CASE WHEN expires > ?2 AND expires <= ?4 THEN expires ELSE ?3 END"
             " RETURNING value",
-            *(key, now, now + seconds),
+            *(key, now, now + seconds, now + seconds + SLACK_SECONDS),
         )
         return int(rows[0][0])
 

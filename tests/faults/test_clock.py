@@ -45,6 +45,16 @@ def test_counts_begin_anew_after_their_time_whatever_the_clock_did(
     store.close()
 
 
+def test_a_clock_that_is_corrected_lets_nobody_count_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, real = open_store(str(tmp_path / "state.db")), time.time
+    for expected, off in ((1, 0.0), (2, -0.001), (3, -1.0), (4, 1.0)):
+        monkeypatch.setattr(time, "time", lambda off=off: real() + off)
+        assert store.count("claim", 5) == expected
+    store.close()
+
+
 @JUMPS
 def test_a_running_service_answers_rightly_whatever_the_clock_did(
     start_service: Callable[..., Service], tmp_path: Path, jump: int

@@ -20,8 +20,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return Memory() if request.param == "memory" else open_store(str(tmp_path / "state.db"))
 
 
-@pytest.fixture(autouse=True)
-def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEASE_SECONDS", LEASE)
     monkeypatch.setattr(module, "RENEW_SECONDS", LEASE / 10)
 
@@ -39,6 +39,7 @@ def test_one_at_a_time_holds_a_claim(store: Store) -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(work, range(16)))
     assert sorted(inside) == list(range(16))
+    assert store.status()["state"] == "ok"
 
 
 def test_different_work_does_not_wait(store: Store) -> None:
@@ -48,7 +49,7 @@ def test_different_work_does_not_wait(store: Store) -> None:
 
 
 def test_a_claim_lasts_as_long_as_its_holder_works(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, short_lease: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WAIT_SECONDS", 3 * LEASE)
     with Claims(store).hold("7"), pytest.raises(Busy) as busy, Claims(store).hold("7"):
@@ -56,7 +57,7 @@ def test_a_claim_lasts_as_long_as_its_holder_works(
     assert busy.value.retry_after > 0
 
 
-def test_what_a_dead_holder_claimed_is_free_after_a_lease(store: Store) -> None:
+def test_what_a_dead_holder_claimed_is_free_after_a_lease(store: Store, short_lease: None) -> None:
     store.count("claim:7", LEASE)  # and nobody renews it
     started = time.monotonic()
     with Claims(store).hold("7"):
