@@ -385,6 +385,7 @@ def test_methods_that_the_policy_allows_may_be_defined(policy: Policy) -> None:
     assert rules(program, policy) == ["dunder"] * 3
     for elsewhere in ("def __init__(): 0", "x.__init__", "super(A).__init__", "__init__ = 1"):
         assert rules(elsewhere, kinder) == ["dunder"]
+    assert rules("@x.__init__(y)\ndef f(): 0", kinder) == ["dunder"]
     assert rules("class A:\n    def __del__(self): 0", kinder) == ["dunder"]
 
 
