@@ -419,7 +419,7 @@ def test_guests_find_warm_what_a_warm_up_program_has_computed(policy: Policy) ->
     ("program", "reason"),
     [
         ("import os", "breaks its rules (`os` may not be imported"),
-        ("1 +", "breaks its rules (invalid syntax"),
+        ("1 +", "breaks its rules (SyntaxError: invalid syntax"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
     ],
 )
