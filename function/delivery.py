@@ -48,12 +48,18 @@ class Delivery:
 
     def take(self, update: Json) -> None:
         """Answer an update; or see to it that it will be, where Telegram cannot be reached now."""
-        try:
-            self.answer(update)
-        except Undelivered as error:
-            log.warning("update %s waits: %s", update["update_id"], error)
-            if "inline_query" not in update:  # nobody waits for that any more
-                self.outbox.put(update)
+        request = telegram.read_update(update, self._bot)
+        if request is None:
+            return None
+        queue = _queue(request)
+        if not self.outbox.has(queue):
+            try:
+                return self.answer(update)
+            except Undelivered as error:
+                log.warning("update %s waits: %s", update["update_id"], error)
+        if isinstance(request, Request):  # nobody waits for a query's answer any more
+            self.outbox.put(update, queue)
+        return None
 
     def answer(self, update: Json) -> None:
         """Answer an update, unless that was done before.

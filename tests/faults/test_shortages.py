@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.faults.parts import (
     held,
     is_right,
     parts,
+    question,
 )
 from tools import processes
 
@@ -91,14 +93,14 @@ def few_processes() -> Iterator[Path]:
 
 @pytest.fixture
 def little_memory() -> Iterator[Path]:
-    """A control group in which 200 MiB may be used from now on."""
+    """The limit of a control group, in which 200 MiB may be used from now on."""
     with control_group("memory") as group:
         names = ("memory.max", "memory.limit_in_bytes")
         limit = next(group / name for name in names if (group / name).exists())
         limit.write_text(str(200 << 20))
         if (group / "memory.swap.max").exists():
             (group / "memory.swap.max").write_text("0")
-        yield group
+        yield limit
 
 
 def test_without_processes_requests_are_refused_until_there_are_some(
@@ -129,13 +131,20 @@ def test_without_memory_the_program_that_wants_it_ends_and_nothing_else(
     eventually(lambda: is_right(service) and len(parts(service).guests) == 4)
     before, whole = parts(service), held(service)
     for pid in processes.tree(service.process.pid):
-        (little_memory / "cgroup.procs").write_text(str(pid))
+        (little_memory.parent / "cgroup.procs").write_text(str(pid))
     for _ in range(6):  # guests that were prepared before, and others
         assert service.ask("len(b'x' * (100 << 20))")["text"].startswith("104857600 = ")
         assert "memory" in service.ask("len(b'x' * (300 << 20))")["text"]
         assert is_right(service)
     assert (parts(service).master, parts(service).worker) == (before.master, before.worker)
     assert parts(service).zygote == before.zygote
+    with ThreadPoolExecutor(8) as threads:  # several, each of which takes less than the service
+        program = "x = b'x' * (22 << 20)\nfor i in range(8 * 10**6): pass\nlen(x)"
+        little_memory.write_text(str(90 << 20))
+        asked = [question()[0] | {"text": program} for _ in range(8)]
+        answers = threads.map(lambda one: service.request("POST", "/message", one).status, asked)
+        assert set(answers) == {200}
+    assert (parts(service).master, parts(service).worker) == (before.master, before.worker)
     eventually(lambda: held(service) <= whole)
     service.process.terminate()
     assert service.process.wait(20) == 0

@@ -1,5 +1,6 @@
 """What Telegram would not take: delivered when it does, once, in order, by whoever is there."""
 
+import time
 from typing import Any
 
 import pytest
@@ -69,15 +70,74 @@ def test_a_mistake_of_ours_is_not_repeated() -> None:
 def test_another_that_shares_the_store_goes_on_with_what_one_left() -> None:
     store, telegram = Memory(), Telegram()
     outbox_with(store, telegram, 1, 2)
-    Outbox(store, telegram.answer).retry()
+    other = Outbox(store, telegram.answer)
+    other.retry()
+    other.retry()
     assert telegram.answered == [1, 2]
 
 
 def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("function.outbox.MOST_KEPT", 3)
-    telegram = Telegram()
-    outbox_with(Memory(), telegram, 1, 2, 3, 4, 5).retry()
+    store, telegram = Memory(), Telegram()
+    outbox_with(store, telegram, 1, 2, 3, 4, 5)
+    Outbox(store, telegram.answer).retry()
     assert telegram.answered == [3, 4, 5]
+
+
+def test_a_store_that_is_lost_for_a_while_loses_nothing() -> None:
+    store, telegram = LostForAWhile(), Telegram()
+    telegram.refused = {1: Undelivered("no answer")}
+    outbox = outbox_with(store, telegram, 1)
+    outbox.retry()
+    store.is_lost = True
+    outbox.put({"update_id": 2})
+    store.is_lost = False
+    telegram.refused = {}
+    outbox.retry()
+    assert sorted(telegram.answered) == [1, 2]
+
+
+def test_nothing_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    telegram = Telegram()
+    telegram.refused = {1: Undelivered("no answer")}
+    outbox = outbox_with(Memory(), telegram, 1)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 7300)
+    outbox.retry()
+    telegram.refused = {}
+    outbox.retry()
+    assert telegram.answered == []
+
+
+def test_a_chats_later_messages_do_not_overtake_what_waits(scripted: ScriptedSandbox) -> None:
+    api: Any = RecordingApi()
+    store = Memory()
+    delivery = Delivery(Chat(scripted, store, Bot()), store, api)
+    api.fails = refuse
+    delivery.take(sent(1, "1", message_id=1))
+    api.fails = lambda call: None
+    delivery.take(sent(2, "2", message_id=2))
+    other = {"chat": {"id": 77, "type": "private"}, "from": {"id": 77}}
+    delivery.take(sent(3, "3", message_id=3, **other))
+    delivery.outbox.retry()
+    delivery.take(sent(4, "4", message_id=4))
+    assert [text[0] for _, text in said(api)] == ["3", "1", "2", "4"]
+
+
+class LostForAWhile(Memory):
+    """A store that counts and keeps elsewhere while it is lost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_lost = False
+        self._elsewhere = Memory()
+
+    def count(self, key: str, seconds: float) -> int:
+        return self._elsewhere.count(key, seconds) if self.is_lost else super().count(key, seconds)
+
+    def set(self, key: str, value: str, seconds: float) -> None:
+        if not self.is_lost:
+            super().set(key, value, seconds)
 
 
 def test_a_program_is_not_run_again_for_an_answer_that_came_late(
