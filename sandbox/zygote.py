@@ -82,7 +82,7 @@ class _ForkServer:
         self.filter = bytes.fromhex(config["filter"]) or None
         self.ruleset: tuple[int, int] | None = None
         self.steps: list[tuple[confine.Step, ...]] = []  # by slot
-        self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
+        self.random_sources: list[random.Random] = []
         self.numbers = itertools.count()
         self.slots = deque(range(config["uid_count"]))  # one uid each, reused as late as possible
         self.children: dict[int, _Child] = {}  # by pidfd
@@ -96,6 +96,7 @@ class _ForkServer:
         for program in (*self.config["warm_up"], *["2+2"] * _REHEARSALS):
             if error := guest.rehearse(program, self.world.main.__dict__.copy()):
                 raise confine.LayerError("warm_up", f"{program!r}: {error}")
+        self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
         self._seed()  # which imports more at its first call
 
     def install_layers(self) -> dict[str, str]:

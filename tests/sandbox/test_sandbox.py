@@ -415,6 +415,16 @@ def test_guests_find_warm_what_a_warm_up_program_has_computed(policy: Policy) ->
         sandbox.close()
 
 
+def test_two_guests_draw_other_numbers_from_what_a_warm_up_program_made(policy: Policy) -> None:
+    program = "math.dice = random.Random(1)\nmath.dice.random()"
+    sandbox = Sandbox(dataclasses.replace(policy, warm_up=(program,)))
+    sandbox.start()
+    try:
+        assert len({sandbox.run("math.dice.random()").output for _ in range(5)}) == 5
+    finally:
+        sandbox.close()
+
+
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
