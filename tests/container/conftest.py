@@ -24,10 +24,10 @@ IMAGE = "calcubot-under-test"
 BASE = os.environ.get("BASE", "python:3.14-slim-trixie")
 
 
-def docker(*arguments: str, given: str | None = None, fails: bool = False) -> str:
-    """Run docker and return all that it printed; the test fails if it fails unexpectedly."""
+def output_of(*command: str, given: str | None = None, fails: bool = False) -> str:
+    """Run a command and return all that it printed; the test fails if it fails unexpectedly."""
     result = subprocess.run(
-        ["docker", *arguments],
+        command,
         input=given,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -35,8 +35,30 @@ def docker(*arguments: str, given: str | None = None, fails: bool = False) -> st
         check=False,
         env=os.environ | {"DOCKER_BUILDKIT": "0"},
     )
-    assert (result.returncode != 0) == fails, f"docker {' '.join(arguments)}:\n{result.stdout}"
+    assert (result.returncode != 0) == fails, f"{' '.join(command)}:\n{result.stdout}"
     return result.stdout
+
+
+def docker(*arguments: str, given: str | None = None, fails: bool = False) -> str:
+    """Run docker, as `output_of` does."""
+    return output_of("docker", *arguments, given=given, fails=fails)
+
+
+def compose_command() -> list[str] | None:
+    """Return the command that compose is here, if there is one."""
+    probe = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+    if probe.returncode == 0:
+        return ["docker", "compose"]
+    return ["docker-compose"] if shutil.which("docker-compose") else None
+
+
+def health(name: str, until: float) -> str:
+    """Return what the engine says of a container's health, when it knows or at that time."""
+    while True:
+        state = docker("inspect", "--format={{.State.Health.Status}}", name).strip()
+        if state != "starting" or time.monotonic() > until:
+            return state
+        time.sleep(0.2)
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +95,8 @@ def flags(policy: Path, config: Path) -> list[str]:
         f"--cpus={min(2, os.cpu_count() or 1)}",
         f"--stop-timeout={service['stop_grace_period'].rstrip('s')}",
         f"--restart={service['restart']}",
+        f"--log-driver={service['logging']['driver']}",
+        *(f"--log-opt={key}={value}" for key, value in service["logging"]["options"].items()),
         f"--mount=type=bind,source={policy},target=/app/policy.yaml,readonly",
         f"--mount=type=bind,source={config},target=/secrets/config.json,readonly",
         f"--mount=type=tmpfs,target={tmpfs['target']},tmpfs-size={tmpfs['tmpfs']['size']}",

@@ -5,7 +5,7 @@ import platform
 import pytest
 
 from sandbox.syscalls import TABLES
-from tests.sandbox.guests import guests
+from tests.sandbox.guests import guests, has_filter_of_an_engine
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="the machine code here is x86_64's"
@@ -135,7 +135,10 @@ def test_a_denied_call_is_denied_by_every_road(policy):
 def test_without_the_filter_every_call_gets_further(policy):
     with guests(policy, "seccomp", "rlimits", "landlock", "uid", "namespaces") as started:
         found = answers(started)
-    assert {name for name, *_ in found} == {name for name, _, seen in found if seen != "EPERM"}
+    denied = {name for name, *_ in found} - {name for name, _, seen in found if seen != "EPERM"}
+    # Docker's own filter lets these by for SYS_ADMIN and SYS_PTRACE alone.
+    engines = {"unshare", "process_vm_readv"} if has_filter_of_an_engine() else set()
+    assert denied <= engines
 
 
 def test_every_unsafe_argument_is_denied(policy):
