@@ -20,11 +20,24 @@ from function import logs
 
 
 class Worker(gthread.ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """Sees clients off in the threads that answered them.
+    """Sees clients off in the threads that answered them, and stops in view of those who come.
 
-    gunicorn does so in the thread that accepts connections, and waits up to two seconds for a
+    gunicorn sees them off in the thread that accepts connections, and waits up to two seconds for a
     client that does not close its end (gunicorn.util.close_graceful): so one made all others wait.
+
+    One that stops keeps its address until its last answer, and then resets whoever has come: so it
+    takes those who have come before the order, and others are refused at once, to go elsewhere.
     """
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Listen for connections, or no longer; when told to stop, never again."""
+        super().set_accept_enabled(enabled)
+        for listener in () if self.alive else self.sockets:
+            taken = -1
+            while taken != self.nr_conns < self.worker_connections:
+                taken = self.nr_conns
+                self.accept(listener)
+            listener.close()
 
     def handle(self, conn: gthread.TConn) -> object:
         """Answer a request, and return whether more may come on its connection."""

@@ -1,10 +1,13 @@
 """SIGTERM, SIGINT, SIGHUP at any time: what was accepted is answered, and nothing is left."""
 
+import os
 import signal
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +40,33 @@ def test_an_order_to_stop_lets_programs_finish_refuses_others_and_exits_with_0(
         assert answers == [ANSWER]
     assert service.process.wait(20) == 0
     eventually(lambda: not any(map(is_alive, everything)), seconds=2)
+
+
+def test_who_came_before_an_order_to_stop_is_answered_and_who_comes_after_is_refused_at_once(
+    start_service: Callable[..., Service],
+) -> None:
+    service = start_service()
+    worker, answers = parts(service).worker, dict[str, str]()
+    slow, *quick = texts = ["while True: pass", *(f"{number}+1" for number in range(8))]
+
+    def ask(text: str) -> None:
+        answers[text] = service.ask(text)["text"]
+
+    askers = [threading.Thread(target=ask, args=[text]) for text in texts]
+    os.kill(worker, signal.SIGSTOP)  # so that all of them wait to be accepted
+    for asker in askers:
+        asker.start()
+    eventually(lambda: connected(service) == len(texts))
+    service.process.terminate()
+    os.kill(worker, signal.SIGCONT)
+    eventually(lambda: answers.keys() >= {*quick})
+    with pytest.raises(ConnectionRefusedError):
+        connect(service)
+    for asker in askers:
+        asker.join()
+    assert "longer than" in answers.pop(slow)
+    assert all(answer.endswith(f" = {text}") for text, answer in answers.items())
+    assert service.process.wait(20) == 0
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.3, 0.6, 1.0])
@@ -76,6 +106,18 @@ def test_a_hangup_takes_up_policy_and_settings_and_loses_no_answer(
         asker.join()
     assert set(answers) == {(200, True), ANSWER}
     eventually(lambda: is_right(service) and len(processes.tree(service.process.pid)) == 8)
+
+
+def connect(service: Service) -> None:
+    host, port = service.url.removeprefix("http://").split(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
+
+
+def connected(service: Service) -> int:
+    """How many clients have a connection to the service (proc(5), /proc/net/tcp)."""
+    to = f":{int(service.url.rpartition(':')[2]):04X}"
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(remote.endswith(to) and state == "01" for _, _, remote, state, *_ in lines)
 
 
 def accepts(service: Service) -> bool:
