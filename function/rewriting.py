@@ -86,7 +86,9 @@ _FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _FUNCTION = "|".join(sorted(NAMES, key=len, reverse=True))
 _KEPT = f"(?:{_FUNCTION}|abs|round|int|float|min|max|sum|math|dt|x|х|π)"
 _LETTERS = rf"[^\W\d_{_SUPERSCRIPTS}{_FRACTIONS}]++"
-_WORD = rf"(?!{_KEPT}(?![^\W\d_])){_LETTERS}(?:['’-]{_LETTERS})*+(?:[.,:;!]++(?!\w))?+"
+# Taken as (?=(...))\1, so that no part is given back: before Python 3.11.5 possessive groups
+# keep what they took before they failed.
+_WORD = rf"(?!{_KEPT}(?![^\W\d_])){_LETTERS}(?:['’-]{_LETTERS})*(?:[.,:;!]++(?!\w))?"
 
 
 def suggest(source: str) -> str | None:
@@ -185,9 +187,9 @@ _STRAY = _steps(
         (r"[$€£¥₽₹₴₩₿]\s*", ""),
         (rf"(?<=\d)\s*(?:{sentences.CURRENCY})\b\.?", ""),
         # words around the sum, in any language
-        (rf"\A(?:{_WORD}\s*+)++(?=[-\d(√πmd|]|\.\d|{_KEPT}\b)", ""),
-        (rf"(?<=[\d)%!°πx=½²³])(?:\s*+{_WORD})++\Z", ""),
-        (rf"(?<=\d)\s+{_WORD}(?=\s*[-+*/)])", ""),
+        (rf"\A(?=((?:{_WORD}\s*+)+))\1(?=[-\d(√πmd|]|\.\d|{_KEPT}\b)", ""),
+        (rf"(?<=[\d)%!°πx=½²³])(?=((?:\s*+{_WORD})+))\1\Z", ""),
+        (rf"(?<=\d)\s+(?=({_WORD}))\1(?=\s*[-+*/)])", ""),
         (r"(?:(?<=\d)\.)?(?:->|=>|[\s=:?])+\Z", ""),
         (r"(?<=\d)[ ’'](?=\d{3}(?!\d))", ""),
     )
