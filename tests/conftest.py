@@ -7,10 +7,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import urllib3
 
@@ -19,6 +20,9 @@ from tools import serve
 
 ROOT = serve.ROOT
 READY_WITHIN = 20  # seconds; generous, for machines that run many tests at once
+
+hypothesis.settings.register_profile("shared-machine", deadline=None)
+hypothesis.settings.load_profile("shared-machine")
 
 
 @pytest.fixture(scope="session")
@@ -29,10 +33,13 @@ def policy() -> Policy:
 
 @pytest.fixture(scope="session")
 def sandbox(policy: Policy) -> "Iterator[Sandbox]":  # noqa: F821
-    """A started sandbox under the repository's own policy; tests must leave it working."""
+    """A started sandbox under the repository's own policy; tests must leave it working.
+
+    Programs have longer than usual to come by their CPU time, on a machine that others use as well.
+    """
     from sandbox.sandbox import Sandbox
 
-    started = Sandbox(policy)
+    started = Sandbox(replace(policy, limits=replace(policy.limits, wall_seconds=60)))
     started.start()
     yield started
     started.close()

@@ -25,12 +25,34 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 
 
 def memory_mib(pid: int) -> float:
-    """Return a process's proportional set size, or 0 if it has ended."""
+    """Return a process's proportional set size, or 0 if it has ended.
+
+    A guest is closed to its own user, who learns its private memory alone, with what it shares with
+    the process that forked it in full.
+    """
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    except PermissionError:
+        return _private_mib(pid)
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def _private_mib(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def descriptors(pid: int) -> int:
+    """Return how many descriptors a process has open, or 0 if it has ended or is closed to us."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
 
 
 def command_line(pid: int) -> str:

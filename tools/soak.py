@@ -174,7 +174,7 @@ def read(service: Service) -> Reading:
         spans.append((time.perf_counter() - begin) * 1000)
     time.sleep(3)
     tree = processes.tree(service.pid)
-    descriptors = sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in tree)
+    descriptors = sum(map(processes.descriptors, tree))
     memory = sum(map(processes.memory_mib, tree))
     return Reading(len(tree), descriptors, memory, statistics.quantiles(spans, n=10)[0])
 

@@ -111,7 +111,7 @@ HOSTILE = {
     "read a file": "print('REACHED', np.fromfile('/etc/passwd', 'u1')[:4])",
     "read a text": "print('REACHED', np.genfromtxt('/etc/passwd', str, delimiter=chr(1))[0])",
     "map a file": "print('REACHED', np.memmap('/etc/passwd', mode='r')[:4])",
-    "write numbers": "np.save('/dev/null', np.ones(1))\nprint('REACHED')",
+    "write numbers": "np.savetxt('/dev/null', np.ones(1))\nprint('REACHED')",
     "write an array": "np.ones(1).tofile('/dev/null')\nprint('REACHED')",
     "pickle an array": "np.ones(1).dump('/dev/null')\nprint('REACHED')",
     "fork by f2py": "import numpy.f2py\nnumpy.f2py.os.fork() or os._exit(0)\nprint('REACHED')",

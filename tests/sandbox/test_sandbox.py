@@ -228,7 +228,12 @@ def test_two_hundred_programs_at_once_are_all_answered_rightly(own_sandbox: Sand
 def test_a_program_that_finds_no_place_in_time_is_told_so(policy: Policy) -> None:
     sandbox = Sandbox(
         with_limits(
-            policy, queue_seconds=0, concurrent_guests=1, prepared_guests=1, sender_concurrent=1
+            policy,
+            queue_seconds=0,
+            wall_seconds=60,
+            concurrent_guests=1,
+            prepared_guests=1,
+            sender_concurrent=1,
         )
     )
     sandbox.start()
