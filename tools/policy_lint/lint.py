@@ -10,6 +10,7 @@ from sandbox.policy import Policy
 from tools.policy_lint import (
     acceptance,
     denials,
+    deployment,
     identity,
     imports,
     limits,
@@ -50,7 +51,17 @@ WARM_UP_REFUSED = Rule(
     "warm_up with import os",
     "Mend the program.",
 )
-_FAMILIES = (structure, acceptance, imports, names, words, limits, denials, identity)
+_FAMILIES = (
+    structure,
+    acceptance,
+    imports,
+    names,
+    words,
+    limits,
+    denials,
+    identity,
+    deployment,
+)
 RULES: dict[str, Rule] = {
     **{rule.id: rule for rule in (NOT_TRIED, HONEST_REFUSED, WARM_UP_REFUSED)},
     **{name: rule for family in _FAMILIES for name, rule in family.RULES.items()},
@@ -83,6 +94,7 @@ def _find(subject: Subject, policy: Policy, wanted: Collection[str]) -> list[Fin
             *limits.find(subject, policy),
             *denials.find(subject, policy),
             *identity.find(subject, policy),
+            *deployment.find(subject, policy),
             *_find_honest(subject, policy),
             *_find_warm_up(subject, policy),
         ]

@@ -1,0 +1,69 @@
+"""The container has room for what the policy allows, or it is told and its cure cures."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tools.policy_lint.edits import POLICY, QUICK, follow
+from tools.policy_lint import deployment, lint
+from tools.policy_lint.finding import Finding
+from tools.policy_lint.subject import read
+from tools.serve import ROOT
+
+COMPOSE = (ROOT / "compose.yml").read_text()
+
+
+def found(folder: Path, policy: str, compose: str) -> list[Finding]:
+    (folder / "policy.yaml").write_text(policy)
+    (folder / "compose.yml").write_text(compose)
+    return lint.lint(read(folder / "policy.yaml"), QUICK)
+
+
+def test_the_container_as_it_is_has_room(tmp_path: Path) -> None:
+    assert found(tmp_path, POLICY, COMPOSE) == []
+    [container] = deployment.containers(tmp_path / "policy.yaml")
+    assert (container.memory_mib, container.pids, container.cpus) == (2560, 256, 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at"),
+    [
+        ("memory: 2560M", "memory: 2g", {"concurrent_guests", "address_space_mib"}),
+        ("memory: 2560M", "memory: 700 MB", {"address_space_mib"}),  # not even one of 512
+        ("pids: 256", "pids: 140", {"concurrent_guests", "prepared_guests"}),
+        ("${CPUS:-2}", "${CPUS-0.5}", {"concurrent_guests", "cpu_seconds"}),
+    ],
+)
+def test_too_little_is_told_at_what_may_be_lowered(
+    tmp_path: Path, old: str, new: str, at: set[str]
+) -> None:
+    assert old in COMPOSE
+    compose = COMPOSE.replace(old, new)
+    told = found(tmp_path, POLICY, compose)
+    assert {one.rule.id for one in told} == {"container-too-small"}
+    lines = POLICY.splitlines()
+    assert {lines[one.line - 1].strip().partition(":")[0] for one in told} == at
+    for one in told:  # another rule may then tell of limits that depend on this one
+        left = found(tmp_path, follow(POLICY, one), compose)
+        assert "container-too-small" not in {one.rule.id for one in left}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("policy.yaml", "other.yaml"),  # a service that does not mount the policy
+        ("          memory: 2560M\n", ""),
+        ("memory: 2560M", "memory: much"),
+        ("memory: 2560M", "memory: [2]"),
+        ("services:", "services: ["),
+        (COMPOSE, ""),
+        (COMPOSE, "services: {calcubot: }"),
+    ],
+)
+def test_what_is_not_limited_or_makes_no_sense_is_left_to_compose(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    roomy = POLICY.replace("address_space_mib: 512", "address_space_mib: 800")
+    assert found(tmp_path, roomy, COMPOSE)
+    assert old in COMPOSE
+    assert found(tmp_path, roomy, COMPOSE.replace(old, new)) == []
