@@ -24,7 +24,9 @@ IMAGE = "calcubot-under-test"
 BASE = os.environ.get("BASE", "python:3.14-slim-trixie")
 
 
-def output_of(*command: str, given: str | None = None, fails: bool = False) -> str:
+def output_of(
+    *command: str, given: str | None = None, fails: bool = False, **environment: str
+) -> str:
     """Run a command and return all that it printed; the test fails if it fails unexpectedly."""
     result = subprocess.run(
         command,
@@ -33,15 +35,17 @@ def output_of(*command: str, given: str | None = None, fails: bool = False) -> s
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        env=os.environ | {"DOCKER_BUILDKIT": "0"},
+        env=os.environ | {"DOCKER_BUILDKIT": "0"} | environment,
     )
     assert (result.returncode != 0) == fails, f"{' '.join(command)}:\n{result.stdout}"
     return result.stdout
 
 
-def docker(*arguments: str, given: str | None = None, fails: bool = False) -> str:
+def docker(
+    *arguments: str, given: str | None = None, fails: bool = False, **environment: str
+) -> str:
     """Run docker, as `output_of` does."""
-    return output_of("docker", *arguments, given=given, fails=fails)
+    return output_of("docker", *arguments, given=given, fails=fails, **environment)
 
 
 def compose_command() -> list[str] | None:

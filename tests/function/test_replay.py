@@ -21,12 +21,14 @@ UPDATES_A_CHAT = 20
 CONNECTIONS = 16
 REPEATED = 0.15  # of the updates, after they were answered
 BROKEN = 0.15  # of the attempts: half before the update is sent wholly, half before the answer
+LOST = "lost"  # an attempt whose connection the other side broke
 
 
 class Telegram:
     """The server's side of a webhook: a chat's updates one by one, each until it is taken."""
 
-    def __init__(self, url: str, seed: int) -> None:
+    def __init__(self, url: str, seed: int, broken: float = BROKEN) -> None:
+        self._broken = broken
         self._host = url.removeprefix("http://")
         self._random = random.Random(seed)
         self.attempts: Counter[str] = Counter()
@@ -49,15 +51,15 @@ class Telegram:
                     self.answers.setdefault(update["update_id"], []).append(answer)
             if status == 200:
                 return
-            assert status in (503, "cut", "broken"), (status, answer)
-            if status == 503:
+            assert status in (503, "cut", "broken", LOST), (status, answer)
+            if status in (503, LOST):
                 time.sleep(0.1)
 
     def _attempt(self, update: Json) -> tuple[int | str, Any]:
         body = json.dumps(update).encode()
         connection = http.client.HTTPConnection(self._host, timeout=60)
         headers = {"Content-Type": "application/json", "X-Telegram-Bot-Api-Secret-Token": SECRET}
-        fate = self._random.random() / BROKEN
+        fate = self._random.random() / self._broken if self._broken else 1
         try:
             if fate < 0.5:
                 connection.putrequest("POST", "/webhook")
@@ -72,6 +74,8 @@ class Telegram:
             response = connection.getresponse()
             content = response.read()
             return response.status, json.loads(content) if content else None
+        except (OSError, http.client.HTTPException):
+            return LOST, None
         finally:
             if connection.sock and fate < 1:  # reset, as a machine does that goes away
                 linger = b"\1\0\0\0\0\0\0\0"
@@ -123,6 +127,7 @@ def replay(service: Service, chats: list[list[Json]], seed: int) -> Telegram:
     with ThreadPoolExecutor(CONNECTIONS) as threads:
         list(threads.map(telegram.deliver, chats))
     assert telegram.answers.keys() == {update["update_id"] for chat in chats for update in chat}
+    assert not telegram.attempts[LOST]
     assert telegram.attempts["cut"] > 20
     assert telegram.attempts["broken"] > 20
     assert "Traceback" not in service.logs()

@@ -1,0 +1,205 @@
+"""compose.yml as `docker stack deploy` runs it: replicas that share, are killed, renewed, kept."""
+
+import itertools
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from sandbox.policy import Policy
+from tests.conftest import message
+from tests.container.conftest import docker
+from tests.container.swarm import STORE_PORT, Stack, swarm
+from tests.function.test_replay import LOST, SECRET, Telegram, program
+from tests.valkey import running_valkey
+from tools.serve import ROOT, free_port
+
+pytestmark = [pytest.mark.container, pytest.mark.timeout(900)]
+
+CONNECTIONS = 8
+HEALTHY_WITHIN = 60  # seconds; a machine that is shared may take long to start two
+WORK = "for _ in range(10**6): pass"  # so that some are always being answered
+MONITOR = "5s"  # instead of 30 s, in which an update waits to see each new replica fail
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """The stack, and how to deploy it with another policy."""
+
+    stack: Stack
+    folder: Path
+    deploy: Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def deployed(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    state = docker("info", "--format={{.Swarm.LocalNodeState}}").strip()
+    if state != "inactive":
+        pytest.skip(f"the engine's swarm is {state}: it is not for a test to use")
+    folder, name = tmp_path_factory.mktemp("swarm"), "calcubot-test"
+    config, override = folder / "config.json", folder / "override.yml"
+    config.write_text(json.dumps({"WEBHOOK_SECRET": SECRET}))
+    service = {"image": image, "deploy": {"update_config": {"monitor": MONITOR}}}
+    override.write_text(json.dumps({"services": {"calcubot": service}}))
+    files = [f"--compose-file={file}" for file in (ROOT / "compose.yml", override)]
+    environment = {"STORE": f"redis://127.0.0.1:{STORE_PORT}", "REPLICAS": "2", "CPUS": "1"}
+    environment |= {"PORT": str(free_port()), "CONFIG": str(config)}
+
+    def deploy(policy: Path) -> None:
+        flags = ["--resolve-image=never", "--detach=true", *files]
+        docker("stack", "deploy", *flags, name, POLICY=str(policy), **environment)
+
+    with running_valkey(folder) as valkey, swarm(name):
+        shutil.copy(ROOT / "policy.yaml", folder)
+        deploy(folder / "policy.yaml")
+        with Stack(name, valkey.port) as stack:
+            stack.healthy(2, HEALTHY_WITHIN)
+            yield Deployed(stack, folder, deploy)
+
+
+def post(url: str, update_id: int, text: str, sender: int) -> str:
+    """Bring one update and return the answer's text."""
+    person = {"id": sender, "is_bot": False, "first_name": "Ada"}
+    sent = message(
+        text, message_id=update_id, chat=person | {"type": "private"}, **{"from": person}
+    )
+    headers = {"X-Telegram-Bot-Api-Secret-Token": SECRET}
+    body = {"update_id": update_id, "message": sent}
+    response = urllib3.request("POST", url + "/webhook", json=body, headers=headers, retries=False)
+    assert response.status == 200, response.data
+    answer: str = response.json()["text"]
+    return answer
+
+
+NUMBERS = itertools.count(1)
+
+
+@contextmanager
+def load(stack: Stack) -> Iterator[Telegram]:
+    """Bring updates, each from a sender of its own, while the body of the `with` runs.
+
+    Each must be answered rightly in the end, and all repeats as the first time.
+    """
+    telegram, stopped = Telegram(stack.url, seed=1, broken=0), threading.Event()
+    brought: list[int] = []
+
+    def updates() -> Iterator[dict[str, Any]]:
+        while not stopped.is_set():
+            number = next(NUMBERS)
+            update = {"update_id": number} | program(number, number, [])
+            update["message"]["text"] = f"{WORK}\n{update['message']['text']}"
+            brought.append(number)
+            yield update
+
+    failures: list[BaseException] = []
+
+    def bring() -> None:
+        try:
+            telegram.deliver(updates())
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=bring) for _ in range(CONNECTIONS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield telegram
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+    assert telegram.answers.keys() == {*brought}
+    for number, (first, *repeated) in telegram.answers.items():
+        assert first["text"].startswith(f"{number} "), first
+        assert all(answer == first for answer in repeated)
+
+
+def until(telegram: Telegram, answers: int) -> None:
+    """Wait for so many more answers."""
+    wanted, deadline = telegram.attempts["200"] + answers, time.monotonic() + 60
+    while telegram.attempts["200"] < wanted:
+        assert time.monotonic() < deadline, telegram.attempts
+        time.sleep(0.05)
+
+
+def test_a_preference_and_an_answer_hold_at_every_replica(deployed: Deployed) -> None:
+    stack = deployed.stack
+    one, other = stack.healthy(2, HEALTHY_WITHIN)
+    sender = next(NUMBERS)
+    with stack.only(one) as first, stack.only(other) as second:
+        assert post(first, next(NUMBERS), "2+2", sender) == "4 = 2+2"
+        post(first, next(NUMBERS), "/mode", sender)
+        assert post(second, next(NUMBERS), "2+2", sender) == "4"
+        repeated = next(NUMBERS)
+        answers = {post(url, repeated, "random.random()", sender) for url in (first, second)}
+        assert len(answers) == 1
+
+
+def test_what_a_sender_may_ask_in_a_minute_is_counted_over_all_replicas(
+    deployed: Deployed, policy: Policy
+) -> None:
+    stack = deployed.stack
+    one, other = stack.healthy(2, HEALTHY_WITHIN)
+    sender = next(NUMBERS)
+    most = policy.limits.sender_per_minute  # for who is not alone at the moment
+    with stack.only(one) as first, stack.only(other) as second, load(stack):
+        for index in range(2 * most):
+            answer = post((first, second)[index % 2], next(NUMBERS), "1", sender)
+            if "You sent many programs" in answer:
+                break
+    assert most // 2 < index <= most + 1
+
+
+def test_a_killed_replica_loses_no_update_and_is_replaced(deployed: Deployed) -> None:
+    stack = deployed.stack
+    victim, survivor = stack.healthy(2, HEALTHY_WITHIN)
+    with load(stack) as telegram:
+        until(telegram, 100)
+        docker("kill", "--signal=KILL", victim.container)
+        until(telegram, 100)  # by the other one alone
+        while victim in (replicas := stack.healthy(2, HEALTHY_WITHIN)):
+            time.sleep(0.1)
+        until(telegram, 100)
+    assert telegram.attempts[LOST]
+    assert survivor in replicas
+    assert all(stack.taken[replica.container] for replica in (victim, *replicas))
+
+
+def test_a_rolling_update_is_seen_by_no_one(deployed: Deployed) -> None:
+    stack = deployed.stack
+    before = stack.healthy(2, HEALTHY_WITHIN)
+    with load(stack) as telegram:
+        until(telegram, 50)
+        docker("service", "update", "--force", "--detach=false", "--quiet", stack.service)
+        after = stack.healthy(2, HEALTHY_WITHIN)
+        until(telegram, 50)
+    assert not telegram.attempts[LOST]
+    assert not {*before} & {*after}
+    assert all(stack.taken[replica.container] for replica in after)
+
+
+def test_an_update_that_cannot_serve_is_rolled_back_and_seen_by_no_one(deployed: Deployed) -> None:
+    stack = deployed.stack
+    before = stack.healthy(2, HEALTHY_WITHIN)
+    broken = deployed.folder / "broken.yaml"
+    broken.write_text("version: [")
+    with load(stack) as telegram:
+        until(telegram, 50)
+        deployed.deploy(broken)
+        deadline = time.monotonic() + 2 * HEALTHY_WITHIN
+        status = "--format={{.UpdateStatus.State}}"
+        while docker("service", "inspect", status, stack.service).strip() != "rollback_completed":
+            assert time.monotonic() < deadline, docker("service", "ps", stack.service)
+            time.sleep(0.2)
+        until(telegram, 50)
+    assert not telegram.attempts[LOST]
+    assert {*stack.healthy(2, HEALTHY_WITHIN)} == {*before}
