@@ -1,3 +1,4 @@
+import platform
 import re
 from pathlib import Path
 
@@ -7,18 +8,21 @@ from sandbox.syscalls import GROUPS, HELP, TABLES, expand
 from tests.sandbox import libseccomp
 
 TOKENS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-HEADERS = (Path("/usr/include/asm"), Path("/usr/include/x86_64-linux-gnu/asm"))
-GENERIC = Path("/usr/include/asm-generic/unistd.h")
+INCLUDE = Path("/usr/include")
+GENERIC = INCLUDE / "asm-generic/unistd.h"  # what aarch64 has, and all that Debian 12 has of it
 
 
 def header_numbers(arch: str) -> dict[str, int]:
     """Read the numbers from the kernel's headers (linux-libc-dev)."""
-    if arch == "x86_64":
-        found = [path for path in (folder / "unistd_64.h" for folder in HEADERS) if path.exists()]
-        if not found:
-            pytest.skip("no kernel headers for x86_64 (apt-get install linux-libc-dev)")
-        defines = re.findall(r"#define __NR_(\w+) (\d+)", found[0].read_text())
-        return {name: int(number) for name, number in defines}
+    folders = [INCLUDE / f"{arch}-linux-gnu/asm"]  # since Debian 13 for every architecture
+    if platform.machine() == arch:
+        folders.append(INCLUDE / "asm")
+    for path in (folder / "unistd_64.h" for folder in folders):
+        if path.exists():
+            defines = re.findall(r"#define __NR_(\w+) (\d+)", path.read_text())
+            return {name: int(number) for name, number in defines}
+    if arch != "aarch64":
+        pytest.skip(f"no kernel headers for {arch} (apt-get install linux-libc-dev)")
     if not GENERIC.exists():
         pytest.skip("no kernel headers (apt-get install linux-libc-dev)")
     # Some calls have two names for one number there: that of 64-bit machines comes first.
