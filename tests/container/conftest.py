@@ -150,7 +150,11 @@ class Container:
         script = f"""
 import os
 for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
-    if pid > 1 and {what!r} in open(f"/proc/{{pid}}/cmdline").read().replace(chr(0), " "):
+    try:
+        command = open(f"/proc/{{pid}}/cmdline").read().replace(chr(0), " ")
+    except OSError:  # it has ended
+        continue
+    if pid > 1 and {what!r} in command:
         print(pid)
 """
         return [int(line) for line in self.python(script).split()]

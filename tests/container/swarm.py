@@ -14,12 +14,13 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from tests.container.conftest import docker
 
+HEALTHY_WITHIN = 180  # seconds; a machine that is shared may take long to start two
 STORE_PORT = 6379  # in every replica's own network namespace
 _CLONE_NEWNET = 0x40000000  # setns(2); os.setns is there since Python 3.12
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -111,13 +112,13 @@ class Stack:
         for relay in (self._balancer, *self._stores.values()):
             relay.close()
 
-    def healthy(self, count: int, within: float) -> list[Replica]:
-        """Return the healthy replicas as soon as they are so many; fail if that takes longer."""
-        deadline = time.monotonic() + within
-        while len(self._healthy) != count:
+    def healthy(self, without: Iterable[Replica] = ()) -> list[Replica]:
+        """Return both replicas as soon as both are healthy and others than those."""
+        deadline = time.monotonic() + HEALTHY_WITHIN
+        while len(now := self._healthy) != 2 or {*now} & {*without}:
             assert time.monotonic() < deadline, docker("service", "ps", "--no-trunc", self.service)
             time.sleep(0.1)
-        return list(self._healthy)
+        return now
 
     @contextmanager
     def only(self, replica: Replica) -> Iterator[str]:

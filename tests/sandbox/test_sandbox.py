@@ -22,7 +22,7 @@ def with_limits(policy: Policy, **limits: int) -> Policy:
 @pytest.fixture
 def own_sandbox(policy: Policy) -> Iterator[Sandbox]:
     """A sandbox that the test may break."""
-    sandbox = Sandbox(with_limits(policy, queue_seconds=30))
+    sandbox = Sandbox(with_limits(policy, queue_seconds=300, wall_seconds=60))
     sandbox.start()
     yield sandbox
     sandbox.close()
@@ -153,7 +153,7 @@ def test_the_limit_holds_for_one_byte_at_a_time(sandbox: Sandbox) -> None:
 def test_what_was_printed_until_a_limit_is_kept(sandbox: Sandbox) -> None:
     outcome = sandbox.run("print('begun')\nwhile True: pass")
     assert (outcome.kind, outcome.output) == ("cpu_limit", "begun\n")
-    assert outcome.cpu_seconds == pytest.approx(sandbox.policy.rlimits.cpu_seconds, abs=0.3)
+    assert outcome.cpu_seconds == pytest.approx(sandbox.policy.rlimits.cpu_seconds, abs=1)
 
 
 def test_a_sleeper_is_ended_at_the_wall_limit(policy: Policy) -> None:
