@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,8 +17,10 @@ LEASE = 0.5
 
 
 @pytest.fixture(params=["memory", "file"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return Memory() if request.param == "memory" else open_store(str(tmp_path / "state.db"))
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    opened = Memory() if request.param == "memory" else open_store(str(tmp_path / "state.db"))
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
