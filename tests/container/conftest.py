@@ -18,6 +18,7 @@ import urllib3
 import yaml
 
 from tests.conftest import message
+from tests.faults.parts import overload
 from tools.serve import ROOT
 
 IMAGE = "calcubot-under-test"
@@ -56,11 +57,11 @@ def compose_command() -> list[str] | None:
     return ["docker-compose"] if shutil.which("docker-compose") else None
 
 
-def health(name: str, until: float) -> str:
-    """Return what the engine says of a container's health, when it knows or at that time."""
+def health(name: str, begin: float) -> str:
+    """Return what the engine says of a container's health, when it knows or after ten seconds."""
     while True:
         state = docker("inspect", "--format={{.State.Health.Status}}", name).strip()
-        if state != "starting" or time.monotonic() > until:
+        if state != "starting" or time.monotonic() > begin + 10 * overload():
             return state
         time.sleep(0.2)
 
@@ -160,8 +161,9 @@ for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
         return [int(line) for line in self.python(script).split()]
 
     def kill(self, pid: int, signal: int) -> None:
-        """Send a signal to a process inside."""
-        self.python(f"import os; os.kill({pid}, {signal})")
+        """Send a signal to a process inside; the sender may end with the container."""
+        script = f"import os; os.kill({pid}, {signal})"
+        subprocess.run(["docker", "exec", self.name, "python", "-c", script], check=False)
 
 
 Start = Callable[..., Container]
