@@ -145,12 +145,14 @@ class File:
         """See Store."""
         now = time.time()
         rows = self._do(
-            "INSERT INTO entries VALUES (?1, '1', ?3) ON CONFLICT (key) DO UPDATE SET"
+            "INSERT INTO entries VALUES (?, '1', ?) ON CONFLICT (key) DO UPDATE SET"
             # What would expire well after one set now was set before the clock was set back.
-            " value = CASE WHEN expires > ?2 AND expires <= ?4 THEN value + 1 ELSE 1 END,"
-            " expires = CASE WHEN expires > ?2 AND expires <= ?4 THEN expires ELSE ?3 END"
+            " value = CASE WHEN expires > ? AND expires <= excluded.expires + ? THEN value + 1"
+            " ELSE 1 END,"
+            " expires = CASE WHEN expires > ? AND expires <= excluded.expires + ? THEN expires"
+            " ELSE excluded.expires END"
             " RETURNING value",
-            *(key, now, now + seconds, now + seconds + SLACK_SECONDS),
+            *(key, now + seconds, now, SLACK_SECONDS, now, SLACK_SECONDS),
         )
         return int(rows[0][0])
 
