@@ -17,15 +17,13 @@ import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sandbox.checker import check
 from sandbox.policy import Policy, load_policy
-from sandbox.sandbox import Sandbox
-from tests.policies.heavy import heavy_policy
 from tools import load, processes, serve
-from tools.baseline import InterpreterEachTime
 from tools.launch import Service, serving
 from tools.load import SENDER, Job, Sample
 
@@ -64,9 +62,6 @@ print(statistics.median(found), statistics.mean(found[:10]))
 total = sum(map(sum, rows))
 [total, max(map(max, rows))]
 """
-
-
-INTEGRAL = "from sympy import *\nx = Symbol('x')\nintegrate(exp(-x**2), (x, -oo, oo))"
 
 
 @dataclass(frozen=True)
@@ -159,26 +154,16 @@ def check_ms(sources: list[str], policy: Policy) -> list[float]:
     return spans
 
 
-def integrals_ms(policy: Policy, times: int) -> tuple[list[float], list[float]]:
-    """Return how long an integral by sympy takes under a policy that has it, in milliseconds.
-
-    First as the service runs it, `times` over; then with an interpreter for each, a tenth as often.
-    """
-    real, baseline = Sandbox(policy), InterpreterEachTime(policy)
-    real.start()
-    try:
-        spans: tuple[list[float], list[float]] = ([], [])
-        for number in range(times):
-            for sandbox, taken in zip((real, baseline), spans, strict=True):
-                if sandbox is real or number % 10 == 0:
-                    begin = time.perf_counter()
-                    outcome = sandbox.run(INTEGRAL)
-                    taken.append((time.perf_counter() - begin) * 1000)
-                    if outcome.output != "sqrt(pi)\n":
-                        raise ValueError(f"the integral's answer: {outcome}")
-        return spans
-    finally:
-        real.close()
+def integrals_ms() -> tuple[float, float]:
+    """Return the medians of tools.integral; the service's own environment has no sympy."""
+    command = [sys.executable]
+    if find_spec("sympy") is None:
+        command = [str(serve.ROOT / "tools/python"), "--lock", "tests/requirements.txt"]
+    command += ["-m", "tools.integral"]
+    environment = os.environ | {"PYTHONPATH": str(serve.ROOT)}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)  # nosec B603
+    real, baseline = json.loads(done.stdout)
+    return real, baseline
 
 
 def p99(ordered: list[float]) -> float:
@@ -283,7 +268,6 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
         serving(Path(name)) as real,
         serving(Path(name), "tools.baseline:get_app()") as baseline,
     ):
-        heavy = heavy_policy(Path(name))
         figures = memory(real)
         launches = [real.launch_seconds]
         plan = [
@@ -298,9 +282,9 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
             true_ms.append(spawn_ms(["/bin/true"], spawns))
             python_ms.append(spawn_ms(bare_python, spawns))
             checks_ms += check_ms(programs, policy)
-            real_spans, baseline_spans = integrals_ms(heavy, 20)
-            integrals_real += real_spans
-            integrals_baseline += baseline_spans
+            integral_ms, integral_baseline_ms = integrals_ms()
+            integrals_real.append(integral_ms)
+            integrals_baseline.append(integral_baseline_ms)
             with serving(Path(name)) as another:
                 launches.append(another.launch_seconds)
     result = {
