@@ -20,7 +20,7 @@ from function.outbox import Outbox
 from function.replies import Reply, say
 from function.store import Store
 from function.telegram import Entity, InlineQuery, Json, Message, Request
-from function.updates import ANSWER_SECONDS, EDIT_SECONDS, Updates
+from function.updates import ANSWER_SECONDS, EDIT_SECONDS, Updates, name_of
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Delivery:
         queue = _queue(request)
         if not self.outbox.has(queue):
             try:
-                return self.answer(update)
+                return self._answer(update, request)
             except Undelivered as error:
                 log.warning("update %s waits: %s", update["update_id"], error)
         if isinstance(request, Request):  # nobody waits for a query's answer any more
@@ -68,13 +68,15 @@ class Delivery:
         where Telegram cannot be reached.
         """
         request = telegram.read_update(update, self._bot)
-        if request is None:
-            return
+        if request is not None:
+            self._answer(update, request)
+
+    def _answer(self, update: Json, request: Request | InlineQuery) -> None:
         done = f"delivered:{update['update_id']}"
-        with self._place(), self._turn(_queue(request)), self._claims.hold(done):
+        with self._place(), self._turn(_queue(request)), self._claims.hold(name_of(update)):
             if self._store.get(done):
                 return
-            answer = self._updates.answer(update)
+            answer = self._updates.work_out(update, request)
             if answer is not None:
                 self._deliver_answer(request, answer)
                 self._store.set(done, "1", ANSWER_SECONDS)

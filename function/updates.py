@@ -20,6 +20,11 @@ def as_a_call(request: Request, reply: Reply) -> Json:
     return telegram.send_message(request.place, reply.message, as_reply=request.edited)
 
 
+def name_of(update: Json) -> str:
+    """What is claimed by who works on an update."""
+    return f"update:{update['update_id']}"
+
+
 class Updates:
     """Takes updates from any thread, at any replica, and works each out once.
 
@@ -47,11 +52,15 @@ class Updates:
         request = telegram.read_update(update, self._chat.bot)
         if request is None:
             return None
-        key = f"update:{update['update_id']}"
-        with self._claims.hold(key):
-            kept = self._store.get(key)
-            answer = json.loads(kept) if kept else self._answer_request(key, request)
-            self._store.set(key, json.dumps(answer), ANSWER_SECONDS)
+        with self._claims.hold(name_of(update)):
+            return self.work_out(update, request)
+
+    def work_out(self, update: Json, request: Request | InlineQuery) -> Json | None:
+        """Do the same for an update that was read already, and whose claim the caller holds."""
+        key = name_of(update)
+        kept = self._store.get(key)
+        answer: Json | None = json.loads(kept) if kept else self._answer_request(key, request)
+        self._store.set(key, json.dumps(answer), ANSWER_SECONDS)
         return answer
 
     def _answer_request(self, update: str, request: Request | InlineQuery) -> Json | None:

@@ -57,6 +57,17 @@ def said(api: RecordingApi) -> list[tuple[str, str]]:
     return [(call["method"], call.get("text", call.get("caption", ""))) for call in api.calls]
 
 
+def once(error: Exception) -> Deliver:
+    """Return what fails the first time."""
+    failures = iter([error])
+
+    def fail_once(call: Json) -> None:
+        if failure := next(failures, None):
+            raise failure
+
+    return fail_once
+
+
 def test_an_update_counts_as_taken_when_its_answer_is_there(
     delivery: Delivery, api: RecordingApi
 ) -> None:
@@ -170,13 +181,7 @@ def test_what_telegram_does_not_take_is_refused_and_not_run_again_when_it_comes_
 def test_a_setting_is_not_changed_back_where_its_answer_comes_late(
     delivery: Delivery, api: RecordingApi
 ) -> None:
-    failures = iter([Undelivered("sendMessage: no answer")])
-
-    def fail_once(call: Json) -> None:
-        if failure := next(failures, None):
-            raise failure
-
-    api.fails = fail_once
+    api.fails = once(Undelivered("sendMessage: no answer"))
     with pytest.raises(Undelivered):
         delivery.answer(sent(1, "/mode"))
     delivery.answer(sent(1, "/mode"))
@@ -188,13 +193,7 @@ def test_what_is_formatted_or_long_survives_a_failure(
     delivery: Delivery, api: RecordingApi, scripted: ScriptedSandbox
 ) -> None:
     scripted.script = lambda source: Outcome("ok", "x" * 10000)
-    failures = iter([Undelivered("sendDocument: no answer")])
-
-    def fail_once(call: Json) -> None:
-        if failure := next(failures, None):
-            raise failure
-
-    api.fails = fail_once
+    api.fails = once(Undelivered("sendDocument: no answer"))
     with pytest.raises(Undelivered):
         delivery.answer(sent(1, "f()"))
     delivery.answer(sent(1, "f()"))

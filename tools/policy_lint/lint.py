@@ -19,7 +19,7 @@ from tools.policy_lint import (
     words,
 )
 from tools.policy_lint import program as programs
-from tools.policy_lint.finding import Finding, Rule, finding, in_order
+from tools.policy_lint.finding import Finding, Rule, in_order
 from tools.policy_lint.honest import HONEST
 from tools.policy_lint.interpreter import Interpreter
 from tools.policy_lint.subject import Subject
@@ -162,5 +162,4 @@ def _find_warm_up(subject: Subject, policy: Policy) -> Iterator[Finding]:
     for at, source in subject.document.strings("warm_up"):
         for violation in check(source, policy)[:1]:
             message = f"line {violation.line} of this program: {violation.message}"
-            place = subject.document.place(at)
-            yield finding(WARM_UP_REFUSED, subject.path, place, message, "delete it")
+            yield subject.at_value(WARM_UP_REFUSED, at, message, "delete it")
