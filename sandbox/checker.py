@@ -157,26 +157,31 @@ def check(source: str, policy: Policy) -> list[Violation]:
     Python's own line, such as "IndentationError: unexpected indent". At most MOST_VIOLATIONS are
     returned.
     """
+    return examine(source, policy)[0]
+
+
+def examine(source: str, policy: Policy) -> tuple[list[Violation], ast.Module | Unparsed | None]:
+    """Return the same, and what the program parses to; None if it is too long to be parsed."""
     size, limit = len(source.encode("utf-8", "surrogatepass")), policy.limits.source_bytes
     if size > limit:
         message = f"the program is too long: {size} bytes; at most {limit} may be sent"
-        return [Violation("source-too-long", 1, 1, message, str(size))]
+        return [Violation("source-too-long", 1, 1, message, str(size))], None
     # A tree is of thousands of objects and no cycle; the collector would go through them again and
     # again. Who finds it on switches it on again, so that it stays on whatever threads do.
     is_collecting = gc.isenabled()
     if is_collecting:
         gc.disable()
     try:
-        return _check(source, _rules(policy))
+        tree = parse(source)
+        return _check(source, tree, _rules(policy)), tree
     finally:
         if is_collecting:
             gc.enable()
 
 
-def _check(source: str, rules: _Rules) -> list[Violation]:
+def _check(source: str, tree: ast.Module | Unparsed, rules: _Rules) -> list[Violation]:
     lines = Lines(source)
     found = list(_characters(source, lines))
-    tree = parse(source)
     if isinstance(tree, Unparsed):
         return found or [Violation("syntax", tree.line, tree.column, tree.message, "")]
     order = walk(tree)

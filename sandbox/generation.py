@@ -24,6 +24,8 @@ from typing import Any
 from sandbox import seccomp
 from sandbox.outcome import KILLED_FROM_OUTSIDE, Outcome, from_ending, from_report
 from sandbox.policy import Policy
+from sandbox.request import split
+from sandbox.source_text import parse
 from sandbox.zygote import ENDING, GUEST
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -108,7 +110,7 @@ def configuration(policy: Policy) -> dict[str, Any]:
     return {
         "allowed_imports": list(policy.allowed_imports),
         "preloaded": dict(policy.preloaded),
-        "warm_up": list(policy.warm_up),
+        "warm_up": [split(program, parse(program)) for program in policy.warm_up],
         "dangerous_names": sorted(policy.dangerous_names),
         "readable_paths": list(policy.readable_paths),
         "output_bytes": policy.limits.output_bytes,

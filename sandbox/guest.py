@@ -16,9 +16,6 @@ import struct
 import sys
 import types
 
-# What `ast` is made of, without its own 350 KiB.
-from _ast import Expr, Expression, PyCF_ONLY_AST
-
 from sandbox import user_defined
 
 TYPE_CHECKING = False  # as in typing, which would bring 440 KiB
@@ -26,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any, NoReturn
 
-# What a program comes with, in the first byte of a request; its text in UTF-8 follows.
-HELPERS, UNCHECKED = 1, 2
+# What a guest reads (`sandbox.request` writes it): flags, and how many bytes are statements; then
+# these and the last expression, in UTF-8.
+REQUEST = struct.Struct("=BI")
+HELPERS, UNCHECKED, SEVERAL_LINES = 1, 2, 4
 
 # How a program ended by its guest's own word: verdict, CPU microseconds, peak KiB; then the error's
 # text. A hostile program can write what it likes here: it is shown to its sender alone, and the
@@ -47,31 +46,28 @@ class World:
         self.stdout = stdout
 
 
-def request(source: str, *, helpers: bool = False, unchecked: bool = False) -> bytes:
-    """Return what is written to a guest's descriptor 0, from any text."""
-    flags = HELPERS * helpers | UNCHECKED * unchecked
-    return bytes([flags]) + source.encode("utf-8", "surrogatepass")
-
-
 def main(world: World) -> NoReturn:
     """Read one program from descriptor 0, run it, report on descriptor 2, and end the process."""
     namespace = world.main.__dict__
-    rehearse("2+2", namespace)  # so that this process's copies of the pages it needs exist
+    rehearse("", "2+2", namespace)  # so that this process's copies of the pages it needs exist
     asked = _read_request()
     if not asked:  # let go without one
         os._exit(0)
+    flags, length = REQUEST.unpack_from(asked)
+    statements = asked[REQUEST.size : REQUEST.size + length].decode("utf-8", "surrogatepass")
+    expression = asked[REQUEST.size + length :].decode()
     sys.stdout = world.stdout
-    if asked[0] & HELPERS:
+    if flags & HELPERS:
         namespace.update(_HELPERS)
-    if asked[0] & UNCHECKED:
+    if flags & UNCHECKED:
         namespace["__builtins__"] = builtins
-    end(*_run(asked[1:].decode("utf-8", "surrogatepass"), namespace))
+    end(*_run(statements, expression, namespace, bool(flags & SEVERAL_LINES)))
 
 
-def rehearse(program: str, namespace: dict[str, Any]) -> str:
+def rehearse(statements: str, expression: str, namespace: dict[str, Any]) -> str:
     """Run a trusted program into the void, and return its error's one line, empty for none."""
     sys.stdout = _NOWHERE
-    _, error = _run(program, namespace)
+    _, error = _run(statements, expression, namespace, True)
     return error
 
 
@@ -185,44 +181,37 @@ def _guarded_import(allowed: frozenset[str]) -> Callable[..., types.ModuleType]:
     return guarded
 
 
-def _run(source: str, namespace: dict[str, Any]) -> tuple[int, str]:
-    """Run every statement; print the value of a last expression unless it is None.
+def _run(
+    statements: str, expression: str, namespace: dict[str, Any], has_lines: bool
+) -> tuple[int, str]:
+    """Run every statement; then print the expression's value unless it is None.
 
-    Returns the verdict, and an error's one line.
+    Returns the verdict, and an error's one line, with its line if `has_lines`.
     """
     try:
         try:
-            statements, expression = _compile(source)
+            first = compile(statements, _NAME, "exec", dont_inherit=True) if statements else None
+            last = compile(expression, _NAME, "eval", dont_inherit=True) if expression else None
         except (SyntaxError, ValueError) as error:
-            return SYNTAX_ERROR, _describe(error, source)
+            return SYNTAX_ERROR, _describe(error, has_lines)
         # To run it is what this process, confined and of no other use, exists for.
-        if statements is not None:
-            exec(statements, namespace)  # nosec B102
-        if expression is not None:
-            value = eval(expression, namespace)  # nosec B307
+        if first is not None:
+            exec(first, namespace)  # nosec B102
+        if last is not None:
+            value = eval(last, namespace)  # nosec B307
             if value is not None:
                 print(value)  # noqa: T201
         return OK, ""
     except MemoryError:
         return MEMORY_LIMIT, ""
     except SystemExit as error:
-        return (ERROR, _describe(error, source)) if error.code else (OK, "")
+        return (ERROR, _describe(error, has_lines)) if error.code else (OK, "")
     except BaseException as error:
-        return ERROR, _describe(error, source)
+        return ERROR, _describe(error, has_lines)
 
 
-def _compile(source: str) -> tuple[types.CodeType | None, types.CodeType | None]:
-    tree: Any = compile(source, _NAME, "exec", PyCF_ONLY_AST, dont_inherit=True)
-    expression = None
-    if tree.body and isinstance(last := tree.body[-1], Expr):
-        tree.body.pop()
-        expression = compile(Expression(last.value), _NAME, "eval", dont_inherit=True)
-    statements = compile(tree, _NAME, "exec", dont_inherit=True) if tree.body else None
-    return statements, expression
-
-
-def _describe(error: BaseException, source: str) -> str:
-    """Return one line: the error's type and text, and its line where the program has several."""
+def _describe(error: BaseException, has_lines: bool) -> str:
+    """Return one line: the error's type and text, and its line in the program if `has_lines`."""
     name = type(error).__name__
     try:
         if isinstance(error, SyntaxError):
@@ -233,7 +222,7 @@ def _describe(error: BaseException, source: str) -> str:
     except BaseException as second:  # the program's own exception class may do anything
         text, line = f"({type(second).__name__} in its text)", None
     message = f"{name}: {text}" if text else name
-    return f"{message} (line {line})" if line is not None and "\n" in source.strip() else message
+    return f"{message} (line {line})" if line is not None and has_lines else message
 
 
 def _line_of(error: BaseException) -> int | None:

@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sandbox import guest
-from sandbox.checker import check
+from sandbox.checker import Violation, check, examine
 from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone, rlimits
 from sandbox.outcome import Kind, Outcome
 from sandbox.policy import Policy
 from sandbox.probes import ProbeResult, run_probes
+from sandbox.request import request
 
 __all__ = ["BoundaryOpen", "Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
 
@@ -110,11 +110,14 @@ class Sandbox:
             generation = self._generation
             if generation is None:
                 break
-            if not unchecked and (refusal := _refusal(source, generation.policy)):
-                return refusal
-            request = guest.request(source, helpers=helpers, unchecked=unchecked)
+            tree = None
+            if not unchecked:
+                violations, tree = examine(source, generation.policy)
+                if violations:
+                    return _refusal(violations)
+            asked = request(source, tree, helpers=helpers, unchecked=unchecked)
             try:
-                outcome = generation.run(request, generation.policy.limits.queue_seconds)
+                outcome = generation.run(asked, generation.policy.limits.queue_seconds)
             except ZygoteGone as error:
                 reason = str(error)
                 self._restart(generation, reason)
@@ -187,7 +190,7 @@ class Sandbox:
 def _probe(generation: Generation, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
     def run(source: str) -> Outcome:
         try:
-            return generation.run(guest.request(source, unchecked=True), _PROBE_PATIENCE)
+            return generation.run(request(source, unchecked=True), _PROBE_PATIENCE)
         except ZygoteGone as error:
             return Outcome("unavailable", error=str(error))
 
@@ -207,17 +210,14 @@ def _probe(generation: Generation, secrets: Sequence[str]) -> tuple[ProbeResult,
 def _check_warm_up(policy: Policy) -> None:
     """Raise SandboxUnavailable for a program that would break the policy's own rules."""
     for source in policy.warm_up:
-        if refusal := _refusal(source, policy):
+        if violations := check(source, policy):
             raise SandboxUnavailable(
-                f"a warm-up program of the policy breaks its rules ({refusal.error}); "
+                f"a warm-up program of the policy breaks its rules ({violations[0].message}); "
                 "cure: tools/policy-lint says which, and where"
             )
 
 
-def _refusal(source: str, policy: Policy) -> Outcome | None:
-    violations = tuple(check(source, policy))
-    if not violations:
-        return None
+def _refusal(violations: Sequence[Violation]) -> Outcome:
     first = violations[0]
     kind: Kind = "syntax_error" if first.rule == "syntax" else "rejected"
-    return Outcome(kind, error=first.message, violations=violations)
+    return Outcome(kind, error=first.message, violations=tuple(violations))

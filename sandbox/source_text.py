@@ -43,12 +43,16 @@ class Lines:
 
         Places outside the source, which f-strings have on Python 3.11, are moved to its edge.
         """
+        return self.at(self.index_of_node(line, offset))
+
+    def index_of_node(self, line: int, offset: int) -> int:
+        """Return the index in the source for the same."""
         line = min(max(line, 1), len(self._starts))
         start = self._starts[line - 1]
         text = self._source[start : start + offset]
         if not self._is_ascii:
             text = text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")
-        return self.at(min(start + len(text), len(self._source)))
+        return min(start + len(text), len(self._source))
 
 
 @dataclass(frozen=True)

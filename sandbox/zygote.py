@@ -93,11 +93,11 @@ class _ForkServer:
 
     def warm_up(self) -> None:
         """Run the policy's own programs, and what every guest runs."""
-        for program in (*self.config["warm_up"], *["2+2"] * _REHEARSALS):
-            if error := guest.rehearse(program, self.world.main.__dict__.copy()):
-                raise confine.LayerError("warm_up", f"{program!r}: {error}")
+        for statements, expression in (*self.config["warm_up"], *[("", "2+2")] * _REHEARSALS):
+            if error := guest.rehearse(statements, expression, self.world.main.__dict__.copy()):
+                raise confine.LayerError("warm_up", f"{statements or expression!r}: {error}")
         self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
-        self._seed()  # which imports more at its first call
+        self._seed()
 
     def install_layers(self) -> dict[str, str]:
         """Enter what guests inherit, try a whole guest, and return what is in force, by layer.
@@ -230,6 +230,7 @@ class _ForkServer:
             fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 2 * self.config["output_bytes"])
         except OSError:  # the user's budget for pipes is spent (pipe(7)): output is cut earlier
             pass
+        self._seed()
         pid = _fork()
         if pid == 0:
             self._confine(slot, program, output, report)
@@ -265,13 +266,12 @@ class _ForkServer:
             os.dup2(output, 1)
             os.dup2(report, 2)
             confine.take(self.steps[slot])
-            self._seed()
             gc.enable()
         except BaseException as error:
             guest.end(guest.NOT_CONFINED, f"{type(error).__name__}: {error}")
 
     def _seed(self) -> None:
-        """Give this process random numbers of its own."""
+        """Give the next guest random numbers of its own; itself it would copy pages for them."""
         for source in self.random_sources:
             _random.Random.seed(source, int.from_bytes(os.urandom(32)))
         if "numpy" in sys.modules:

@@ -17,6 +17,7 @@ from function.store import open_store
 from sandbox import guest
 from sandbox.generation import configuration
 from sandbox.policy import Policy, load_policy
+from sandbox.request import request
 from sandbox.sandbox import Kind, Outcome, Sandbox
 from tools.serve import ROOT
 
@@ -31,9 +32,9 @@ class InterpreterEachTime(Sandbox):
 
     def run(self, source: str, *, helpers: bool = False, unchecked: bool = False) -> Outcome:
         """Return the outcome of a program, as far as the bench needs it."""
-        request = guest.request(source, helpers=helpers, unchecked=unchecked)
+        asked = request(source, helpers=helpers, unchecked=unchecked)
         result = subprocess.run(  # nosec B603
-            self._command, input=request, capture_output=True, check=False
+            self._command, input=asked, capture_output=True, check=False
         )
         verdict, cpu_seconds, _ = guest.REPORT.unpack_from(result.stderr)
         error = result.stderr[guest.REPORT.size :].decode()

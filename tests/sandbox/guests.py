@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox import guest
 from sandbox.generation import Generation, configuration
 from sandbox.outcome import Outcome
 from sandbox.policy import Policy
+from sandbox.request import request
 
 # What to pass to `guests` to leave a layer out.
 WITHOUT: dict[str, dict[str, Any]] = {
@@ -32,7 +32,7 @@ class Guests(Generation):
         return layers
 
     def run_source(self, source: str, *, unchecked: bool = True) -> Outcome:
-        return self.run(guest.request(source, unchecked=unchecked), 10)
+        return self.run(request(source, unchecked=unchecked), 10)
 
 
 @contextmanager

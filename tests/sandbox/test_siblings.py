@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import guest
+from sandbox.request import request
 from sandbox.syscalls import TABLES
 from tests.sandbox.guests import WITHOUT, guests
 
@@ -54,9 +54,9 @@ def attacked(started):
 
     One that is killed is not run again, as it would be for a user.
     """
-    request = guest.request(WORK, unchecked=True)
+    work = request(WORK, unchecked=True)
     with ThreadPoolExecutor(3) as pool:
-        honest = [pool.submit(started._run, request) for _ in range(2)]
+        honest = [pool.submit(started._run, work) for _ in range(2)]
         time.sleep(0.7)  # they have started
         attacker = pool.submit(started.run_source, NUMBERS + ATTACK)
         return attacker.result().output.split(), [future.result() for future in honest]

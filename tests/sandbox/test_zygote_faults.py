@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.guest import request
 from sandbox.policy import Policy
+from sandbox.request import request
 from sandbox.sandbox import Sandbox
 from tests.sandbox.test_sandbox import eventually, guests, zygote_pid
 

@@ -8,10 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sandbox import guest, syscalls
+from sandbox import syscalls
 from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone
 from sandbox.outcome import Outcome
 from sandbox.policy import ESSENTIAL_LAYERS, Identity, Limits, Policy, Rlimits
+from sandbox.request import request
 from tools.policy_lint.modules import OUTSIDE, gives
 
 _EXPLORER = Path(__file__).with_name("in_guest.py")
@@ -206,7 +207,7 @@ def _run(policy: Policy, program: str) -> Outcome:
     """Run a program unchecked in a guest, under a policy that need not pass the self-test."""
     generation = Generation(policy)
     try:
-        return generation.run(guest.request(program, unchecked=True), policy.limits.queue_seconds)
+        return generation.run(request(program, unchecked=True), policy.limits.queue_seconds)
     except ZygoteGone as error:
         raise SandboxUnavailable(str(error)) from error
     finally:
