@@ -1,15 +1,18 @@
 """Wires the pieces: create_app() for tests, get_app() for gunicorn. Nothing else."""
 
+from __future__ import annotations
+
 import logging
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import falcon
 
 from function import logs, resources
-from function.bot_api import BotApi, BotApiError
+from function.bot_api_error import BotApiError
 from function.chat import Chat
 from function.claims import Claims
 from function.delivery import Delivery
@@ -20,6 +23,9 @@ from function.updates import Updates
 from sandbox.policy import PolicyError, load_policy
 from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox, SandboxUnavailable
+
+if TYPE_CHECKING:
+    from function.bot_api import BotApi
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +80,7 @@ def get_app() -> App:
         sys.exit(STOP_THE_SERVER)
     if settings.token and not settings.bot_username:
         settings = replace(settings, bot_username=_ask_name(settings))
-    api = BotApi(settings.token, settings.telegram_api_url) if settings.delivery == "api" else None
+    api = _api(settings) if settings.delivery == "api" else None
     watch.start()
     return create_app(settings, sandbox, store, api, watch)
 
@@ -100,10 +106,16 @@ def _started(settings: Settings, policy: Path) -> Sandbox:
     return sandbox
 
 
+def _api(settings: Settings, **patience: float) -> BotApi:
+    from function.bot_api import BotApi
+
+    return BotApi(settings.token, settings.telegram_api_url, **patience)
+
+
 def _ask_name(settings: Settings) -> str:
     """The bot's user name, or "" where Telegram does not answer soon: the start must not hang."""
-    api = BotApi(settings.token, settings.telegram_api_url, patience=3)
     try:
+        api = _api(settings, patience=3)
         return str(api.call("getMe", answer_seconds=3)["username"]).lower()
     except BotApiError as error:
         log.warning("set BOT_USERNAME, for Telegram does not tell it: %s", error)

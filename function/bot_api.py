@@ -6,7 +6,6 @@ its entities are refused. The token is in every URL, so no error or log line her
 
 import json
 import logging
-import math
 import random
 import time
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from typing import Any
 
 import urllib3
 
+from function.bot_api_error import Refused, Undelivered
 from function.telegram import Json
 
 log = logging.getLogger(__name__)
@@ -23,36 +23,10 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
 PATIENCE_SECONDS = 25.0  # for all tries of a call; Telegram waits 60 s for a webhook's answer
 FIRST_PAUSE_SECONDS = 0.5
-AGAIN_SECONDS = 5  # from giving up a call to its next try, where the server names no time
 CONNECTIONS = 64  # kept open; as many as the service has threads
 CURES = 3  # of one call, each by changing it
 
 Files = Mapping[str, tuple[str, bytes]]
-
-
-class BotApiError(Exception):
-    """A call that was not done. The text names the method and the reason, never the token."""
-
-
-class Refused(BotApiError):
-    """The server will never do this: the call is wrong, or the chat is closed to the bot."""
-
-    def __init__(self, method: str, code: int, description: str, parameters: Json) -> None:
-        super().__init__(f"{method}: {code} {description}")
-        self.code = code
-        self.description = description
-        self.parameters = parameters
-
-
-class Undelivered(BotApiError):
-    """Not done within PATIENCE_SECONDS: no connection, no answer, 5xx, or too many requests.
-
-    It may be done in `retry_after` seconds.
-    """
-
-    def __init__(self, text: str, retry_after: float = 0) -> None:
-        super().__init__(text)
-        self.retry_after = math.ceil(retry_after) or AGAIN_SECONDS
 
 
 class BotApi:

@@ -6,14 +6,17 @@ dies meanwhile, Telegram repeats what was not taken, for a day
 outbox: refused, it would hold back all that comes after it in its chat.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from function import telegram
-from function.bot_api import BotApi, Files, Refused, Undelivered
+from function.bot_api_error import Refused, Undelivered
 from function.chat import Busy, Chat
 from function.claims import Claims
 from function.outbox import Outbox
@@ -21,6 +24,9 @@ from function.replies import Reply, say
 from function.store import Store
 from function.telegram import Entity, InlineQuery, Json, Message, Request
 from function.updates import ANSWER_SECONDS, EDIT_SECONDS, Updates, name_of
+
+if TYPE_CHECKING:
+    from function.bot_api import BotApi, Files
 
 log = logging.getLogger(__name__)
 

@@ -67,9 +67,15 @@ class Hint:
     error: str = ""
     value: Callable[[Case], str | None] | None = None
 
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(self.source)
+
     def fit(self, case: Case) -> str | None:
         """Return the text for a case whose error line fits, or None."""
-        if self.source and not _search_short(self.source, case.program):
+        if self.source and not (
+            len(case.program) <= LONGEST and self._pattern.search(case.program)
+        ):
             return None
         parts = {"value": self.value(case) if self.value else ""}
         if "{proposal}" in self.text:
@@ -100,10 +106,6 @@ def _rows(error: str) -> tuple[Hint, ...]:
 
 def _quote(program: str) -> str:
     return f"\n`{program}`" if "\n" in program else f" `{program}`"
-
-
-def _search_short(pattern: str, program: str) -> bool:
-    return len(program) <= LONGEST and re.search(pattern, program) is not None
 
 
 def _exact(node: ast.expr) -> Fraction | None:
@@ -274,10 +276,12 @@ HINTS: tuple[Hint, ...] = (
         error=r"\ANameError: name '(?:sin|cos|tan)'",
     ),
     Hint("In Python:{proposal}", error=r"\ANameError"),
-    Hint("In Python `{missing}` is written `{value}`.", value=_of_math),
-    Hint("In Python `{missing}` is written `{value}`.", value=_without_capital),
-    Hint("`{missing}` must be imported first: `{value}`", value=_import_for),
-    Hint("Text stands in quotes: `{value}`", value=_quoted),
+    Hint("In Python `{missing}` is written `{value}`.", error=r"\ANameError", value=_of_math),
+    Hint(
+        "In Python `{missing}` is written `{value}`.", error=r"\ANameError", value=_without_capital
+    ),
+    Hint("`{missing}` must be imported first: `{value}`", error=r"\ANameError", value=_import_for),
+    Hint("Text stands in quotes: `{value}`", error=r"\ANameError", value=_quoted),
     Hint(
         "Programs remember nothing of each other: every message starts afresh.",
         error=r"\ANameError: name '(?:ans|Ans|_|res|result|answer)'",

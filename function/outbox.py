@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from function.bot_api import Undelivered
+from function.bot_api_error import Undelivered
 from function.chat import Busy
 from function.store import Store
 from function.telegram import Json

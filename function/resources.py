@@ -17,7 +17,7 @@ from typing import Any
 import falcon
 
 from function import replies, telegram
-from function.bot_api import Undelivered
+from function.bot_api_error import Undelivered
 from function.chat import Busy, Chat
 from function.delivery import Delivery
 from function.replies import Reply, say

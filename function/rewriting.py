@@ -10,7 +10,8 @@ import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cache
 
 from function import sentences
 from function.typography import parses, plain
@@ -18,7 +19,7 @@ from sandbox.source_text import parse
 
 LONGEST = 200  # characters; a longer text is a program, and the patterns are only for less
 
-Step = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
+Step = tuple[str, str | Callable[[re.Match[str]], str]]  # a pattern, and what stands for it
 
 MATH = (
     "sin cos tan asin acos atan atan2 sinh cosh tanh sqrt cbrt isqrt exp log2 log10 log1p hypot "
@@ -132,8 +133,9 @@ def _unclosed(source: str) -> str:
     return ")" * (source.count("(") - source.count(")"))
 
 
-def _steps(table: Iterable[tuple[str, str | Callable[[re.Match[str]], str]]]) -> tuple[Step, ...]:
-    return tuple((re.compile(pattern, re.IGNORECASE), build) for pattern, build in table)
+@cache  # at the first use, for to compile all of them is a tenth of the service's start
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _decimal_comma(match: re.Match[str]) -> str:
@@ -170,95 +172,89 @@ def _degrees(match: re.Match[str]) -> str:
     return f"math.{match['name'].lower()}({f'math.radians({angle})' if is_degrees else angle})"
 
 
-_WORDS = _steps(
-    (
-        (r"(?<=\d)k\b", "*1000"),
-        (r"(?<=[\d)])\s*(?:factorial|факториал)\b", "!"),
-        *((rf"\b{word}\b", digit) for word, digit in _DIGITS.items()),
-        *(
-            (rf"\s*\b(?:{words})\b" + r"\s*" * symbol.endswith(" "), symbol)
-            for words, symbol in OPERATORS.items()
-        ),
-    )
+_WORDS: tuple[Step, ...] = (
+    (r"(?<=\d)k\b", "*1000"),
+    (r"(?<=[\d)])\s*(?:factorial|факториал)\b", "!"),
+    *((rf"\b{word}\b", digit) for word, digit in _DIGITS.items()),
+    *(
+        (rf"\s*\b(?:{words})\b" + r"\s*" * symbol.endswith(" "), symbol)
+        for words, symbol in OPERATORS.items()
+    ),
 )
-_STRAY = _steps(
-    (
-        # money
-        (r"[$€£¥₽₹₴₩₿]\s*", ""),
-        (rf"(?<=\d)\s*(?:{sentences.CURRENCY})\b\.?", ""),
-        # words around the sum, in any language
-        (rf"\A(?=((?:{_WORD}\s*+)+))\1(?=[-\d(√πmd|]|\.\d|{_KEPT}\b)", ""),
-        (rf"(?<=[\d)%!°πx=½²³])(?=((?:\s*+{_WORD})+))\1\Z", ""),
-        (rf"(?<=\d)\s+(?=({_WORD}))\1(?=\s*[-+*/)])", ""),
-        (r"(?:(?<=\d)\.)?(?:->|=>|[\s=:?])+\Z", ""),
-        (r"(?<=\d)[ ’'](?=\d{3}(?!\d))", ""),
-    )
+_STRAY: tuple[Step, ...] = (
+    # money
+    (r"[$€£¥₽₹₴₩₿]\s*", ""),
+    (rf"(?<=\d)\s*(?:{sentences.CURRENCY})\b\.?", ""),
+    # words around the sum, in any language
+    (rf"\A(?=((?:{_WORD}\s*+)+))\1(?=[-\d(√πmd|]|\.\d|{_KEPT}\b)", ""),
+    (rf"(?<=[\d)%!°πx=½²³])(?=((?:\s*+{_WORD})+))\1\Z", ""),
+    (rf"(?<=\d)\s+(?=({_WORD}))\1(?=\s*[-+*/)])", ""),
+    (r"(?:(?<=\d)\.)?(?:->|=>|[\s=:?])+\Z", ""),
+    (r"(?<=\d)[ ’'](?=\d{3}(?!\d))", ""),
 )
-_SYMBOLS = _steps(
+_SYMBOLS: tuple[Step, ...] = (
+    # separators of thousands and of decimals
+    (r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3})+(?=,\d)", lambda match: match[0].replace(".", "")),
+    (r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){2,}(?![\d.])", lambda m: m[0].replace(".", "")),
+    (r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}(?![\d,])", lambda m: m[0].replace(",", "")),
+    (r"(?<![\w,\[])(\d+),(?=\d+(?![\d,]))", _decimal_comma),
+    (r"(?<![\w.])0+(?=[1-9])", ""),
+    # percentages
     (
-        # separators of thousands and of decimals
-        (r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3})+(?=,\d)", lambda match: match[0].replace(".", "")),
-        (r"(?<![\w.,])[1-9]\d{0,2}(?:\.\d{3}){2,}(?![\d.])", lambda m: m[0].replace(".", "")),
-        (r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}(?![\d,])", lambda m: m[0].replace(",", "")),
-        (r"(?<![\w,\[])(\d+),(?=\d+(?![\d,]))", _decimal_comma),
-        (r"(?<![\w.])0+(?=[1-9])", ""),
-        # percentages
+        r"(?P<base>[^%]+?)\s*(?P<sign>[-+])\s*(?P<percent>\d+(?:\.\d+)?)\s*%\Z",
+        _of_percent,
+    ),
+    (r"(\d+(?:\.\d+)?)\s*%\s*(?:tip\s+|tax\s+)?(?:o[fn]|von|от|из|de|du|di)\s+", r"\1/100*"),
+    (r"(?<=/)\s*(\d+(?:\.\d+)?)\s*%(?!\s*[\w(])", r"(\1/100)"),
+    (r"(\d+(?:\.\d+)?)\s*%(?!\s*[\w(])", r"\1/100"),
+    # mathematical symbols
+    (r"³√", "∛"),
+    (rf"[{_SUPERSCRIPTS}]+", _superscript),
+    (rf"(?:(?P<whole>\d+)\s?)?(?P<part>[{_FRACTIONS}])", _fraction),
+    (r"√\s*(?=\()", "sqrt"),
+    (r"√\s*(\w+(?:\.\d+)?)", r"sqrt(\1)"),
+    (r"∛\s*\(?(\w+(?:\.\d+)?)\)?", r"cbrt(\1)"),
+    (r"π", "pi"),
+    (r"∞", "inf"),
+    (r"\|([^|]+)\|", r"abs(\1)"),
+    (r"\(([^()]+)\)!(?!=)", r"factorial(\1)"),
+    (r"(\w+)!(?!=)", r"factorial(\1)"),
+    (r"\^", "**"),
+    (r"(?<=[\d)])(\s?)(?<!\b0)[xх](\s?)(?=[\d(.])", r"\1*\2"),
+    (r"(?<=\d)(\s?):(\s?)(?=\d)", r"\1/\2"),
+    # other languages' operators
+    (r"&&", " and "),
+    (r"\|\|", " or "),
+    (r"<>", "!="),
+    (r"=<", "<="),
+    (r"=>", ">="),
+    (r"={3}", "=="),
+    (r"(?<=[\w)]);(?=[^()]*\))", ","),
+    (r"\b(?:console\.log|system\.out\.println|printf)\(", "print("),
+    (r"(?<=\d)i\b", "j"),
+    (r"(?<![\w.])i\b", lambda m: "1j" if re.search(r"\dj\b", m.string) else m[0]),
+    (r"(?<![<>=!])=(?!=)", " == "),
+    # functions
+    (
         (
-            r"(?P<base>[^%]+?)\s*(?P<sign>[-+])\s*(?P<percent>\d+(?:\.\d+)?)\s*%\Z",
-            _of_percent,
+            r"(?<![^\W\d_])(?P<name>sin|cos|tan)\s*\(?\s*(?P<angle>\d+(?:\.\d+)?)\s*(?P<sign>°?)\s*"
+            r"(?:\)|(?![\w.)]))"
         ),
-        (r"(\d+(?:\.\d+)?)\s*%\s*(?:tip\s+|tax\s+)?(?:o[fn]|von|от|из|de|du|di)\s+", r"\1/100*"),
-        (r"(?<=/)\s*(\d+(?:\.\d+)?)\s*%(?!\s*[\w(])", r"(\1/100)"),
-        (r"(\d+(?:\.\d+)?)\s*%(?!\s*[\w(])", r"\1/100"),
-        # mathematical symbols
-        (r"³√", "∛"),
-        (rf"[{_SUPERSCRIPTS}]+", _superscript),
-        (rf"(?:(?P<whole>\d+)\s?)?(?P<part>[{_FRACTIONS}])", _fraction),
-        (r"√\s*(?=\()", "sqrt"),
-        (r"√\s*(\w+(?:\.\d+)?)", r"sqrt(\1)"),
-        (r"∛\s*\(?(\w+(?:\.\d+)?)\)?", r"cbrt(\1)"),
-        (r"π", "pi"),
-        (r"∞", "inf"),
-        (r"\|([^|]+)\|", r"abs(\1)"),
-        (r"\(([^()]+)\)!(?!=)", r"factorial(\1)"),
-        (r"(\w+)!(?!=)", r"factorial(\1)"),
-        (r"\^", "**"),
-        (r"(?<=[\d)])(\s?)(?<!\b0)[xх](\s?)(?=[\d(.])", r"\1*\2"),
-        (r"(?<=\d)(\s?):(\s?)(?=\d)", r"\1/\2"),
-        # other languages' operators
-        (r"&&", " and "),
-        (r"\|\|", " or "),
-        (r"<>", "!="),
-        (r"=<", "<="),
-        (r"=>", ">="),
-        (r"={3}", "=="),
-        (r"(?<=[\w)]);(?=[^()]*\))", ","),
-        (r"\b(?:console\.log|system\.out\.println|printf)\(", "print("),
-        (r"(?<=\d)i\b", "j"),
-        (r"(?<![\w.])i\b", lambda m: "1j" if re.search(r"\dj\b", m.string) else m[0]),
-        (r"(?<![<>=!])=(?!=)", " == "),
-        # functions
-        (
-            (
-                r"(?<![^\W\d_])(?P<name>sin|cos|tan)\s*\(?\s*(?P<angle>\d+(?:\.\d+)?)\s*(?P<sign>°?)\s*"
-                r"(?:\)|(?![\w.)]))"
-            ),
-            _degrees,
-        ),
-        (rf"({_NUMBER})\s*°", r"math.radians(\1)"),
-        (
-            rf"\b(?P<name>{_FUNCTION}|abs|round|int|float)\s+(?:of\s+)?(?P<argument>-?(?:\d+(?:\.\d+)?|pi|e)\b)",
-            _call,
-        ),
-        (r"\blog\((?=[^()]*,)", "math.log("),
-        (
-            rf"(?<![^\W\d_])(?<![\w.]_)(?<!\.)(?:{_FUNCTION})(?![\w.])",
-            lambda match: NAMES[match[0].lower()],
-        ),
-        # what stands side by side is multiplied
-        (rf"({_NUMBER}|\))\s*(?=\(|math\.)", r"\1*"),
-        (r"(?<=\))\s*(?=[\w])(?!(?:and|or|if|else|in|not|is)\b)", "*"),
-    )
+        _degrees,
+    ),
+    (rf"({_NUMBER})\s*°", r"math.radians(\1)"),
+    (
+        rf"\b(?P<name>{_FUNCTION}|abs|round|int|float)\s+(?:of\s+)?(?P<argument>-?(?:\d+(?:\.\d+)?|pi|e)\b)",
+        _call,
+    ),
+    (r"\blog\((?=[^()]*,)", "math.log("),
+    (
+        rf"(?<![^\W\d_])(?<![\w.]_)(?<!\.)(?:{_FUNCTION})(?![\w.])",
+        lambda match: NAMES[match[0].lower()],
+    ),
+    # what stands side by side is multiplied
+    (rf"({_NUMBER}|\))\s*(?=\(|math\.)", r"\1*"),
+    (r"(?<=\))\s*(?=[\w])(?!(?:and|or|if|else|in|not|is)\b)", "*"),
 )
 _ONE_SIDED = re.compile(r"(?<=[^\s*/])(\*\*?|//?)\s+")
 _SPACED = re.compile(r"\s*(\*\*|//|[-+*/%])\s*")
@@ -280,7 +276,7 @@ def _rewrite_arithmetic(text: str) -> str:
 
 def _apply(steps: tuple[Step, ...], text: str) -> str:
     for pattern, build in steps:
-        text = pattern.sub(build, text)
+        text = _compiled(pattern).sub(build, text)
     return text
 
 

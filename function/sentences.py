@@ -7,6 +7,7 @@ its parts. A builder returns None where the pattern matched and it has nothing t
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 Builder = Callable[[re.Match[str]], str | None]
 
@@ -71,7 +72,7 @@ def rewrite(text: str) -> str | None:
     """Return the Python for a text that one of the `SENTENCES` matches as a whole, or None."""
     text = _PREFIX.sub("", text)
     for pattern, build in SENTENCES:
-        if (match := pattern.fullmatch(text)) and (program := build(match)) is not None:
+        if (match := _compiled(pattern).fullmatch(text)) and (program := build(match)) is not None:
             return program
     return None
 
@@ -294,11 +295,16 @@ _DEGREES = r"(?:°|deg(?:rees?)?)"
 _BASE = r"(?P<base>bin(?:ary)?|hex(?:adecimal)?|oct(?:al)?)"
 
 
-def _row(build: Builder, *pattern: str) -> tuple[re.Pattern[str], Builder]:
-    return re.compile("".join(pattern), re.IGNORECASE), build
+def _row(build: Builder, *pattern: str) -> tuple[str, Builder]:
+    return "".join(pattern), build
 
 
-SENTENCES: tuple[tuple[re.Pattern[str], Builder], ...] = (
+@cache  # at the first use: see function.rewriting
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+SENTENCES: tuple[tuple[str, Builder], ...] = (
     # units and times
     _row(
         _temperature,

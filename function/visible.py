@@ -34,6 +34,7 @@ _NONCHARACTER = re.compile(
 _TOKEN = re.compile(
     r"\d{6,12}[:：][A-Za-z0-9_-]{35,}|\d(\W{1,4})(?:\d\1){5,11}[:：](?:\1[A-Za-z0-9_-]){35,}"
 )
+_SHORTEST_TOKEN = 40
 REDACTED = "[token removed]"
 
 
@@ -42,11 +43,14 @@ def visible(text: str) -> str:
 
     Takes any str, lone surrogates included. Blank characters alone are shown as Python writes them.
     """
+    line = text.strip("\n")
+    if line.isascii() and line.isprintable():  # nearly all are
+        return line.rstrip() or (ascii(line) if line else "")
     shown = text if text.isascii() else _without_oddities(text)
     shown = _LINE_ENDS.sub("\n", _TERMINAL.sub("", shown)).expandtabs()
     shown = _NEWLINES.sub("\n" * NEWLINES_IN_A_ROW, _CONTROLS.sub("", shown)).rstrip()
     shown = _BLANK_LINES.sub("", shown, count=1)
-    return (ascii(text.strip("\n")) if text.strip("\n") else "") if is_blank(shown) else shown
+    return ascii(line) if is_blank(shown) else shown
 
 
 def is_blank(text: str) -> bool:
@@ -62,7 +66,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """A visible text without the secrets, and without anything shaped like a bot token."""
     for secret in secrets:
         text = text.replace(secret, REDACTED)
-    return _TOKEN.sub(REDACTED, text)
+    return _TOKEN.sub(REDACTED, text) if len(text) > _SHORTEST_TOKEN else text
 
 
 def units(text: str) -> int:

@@ -77,8 +77,11 @@ class _Guest:
 
     def give(self, request: bytes) -> None:
         """Write the request and close its pipe, once: a number closed twice is another thread's."""
-        with open(self.program, "wb", buffering=0) as pipe:
-            pipe.write(request)
+        try:
+            while request:
+                request = request[os.write(self.program, request) :]
+        finally:
+            os.close(self.program)
 
     def close(self) -> None:
         """Close what `give` leaves open."""

@@ -17,7 +17,8 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from function.bot_api import BotApi, Refused, Undelivered
+from function.bot_api import BotApi
+from function.bot_api_error import Refused, Undelivered
 from function.chat import Busy, Chat
 from function.delivery import Delivery
 from function.settings import load_settings

@@ -12,7 +12,8 @@ import sys
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from function.bot_api import BotApi, BotApiError
+from function.bot_api import BotApi
+from function.bot_api_error import BotApiError
 from function.settings import Settings, SettingsError, load_settings
 from function.telegram import Json
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from function.bot_api import BotApi, BotApiError, Refused, Undelivered
+from function.bot_api import BotApi
+from function.bot_api_error import BotApiError, Refused, Undelivered
 from tests.bot_api_server import BotApiServer, running
 from tools.serve import free_port
 

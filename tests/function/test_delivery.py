@@ -10,7 +10,7 @@ import pytest
 
 from function import delivery as module
 from function import server
-from function.bot_api import Refused, Undelivered
+from function.bot_api_error import Refused, Undelivered
 from function.chat import Busy, Chat
 from function.delivery import Delivery
 from function.store import Memory

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from function.bot_api import Undelivered
+from function.bot_api_error import Undelivered
 from function.chat import Busy, Chat
 from function.delivery import Delivery
 from function.outbox import Outbox

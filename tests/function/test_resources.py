@@ -7,7 +7,7 @@ import pytest
 from falcon import testing
 
 from function.app import create_app
-from function.bot_api import Undelivered
+from function.bot_api_error import Undelivered
 from function.settings import Settings
 from function.store import Memory
 from sandbox.sandbox import Outcome

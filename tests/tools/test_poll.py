@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from function.bot_api import BotApi, Undelivered
+from function.bot_api import BotApi
+from function.bot_api_error import Undelivered
 from tests.bot_api_server import BotApiServer, Json, running
 from tests.conftest import message
 from tools import poll
