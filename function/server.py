@@ -5,6 +5,7 @@ gunicorn --config python:function.server; every name below is one of its setting
 """
 
 import contextlib
+import gc
 import os
 import resource
 import select
@@ -16,8 +17,11 @@ import threading
 
 from gunicorn.workers import gthread
 
-import function.app  # in the master, so that another worker starts at once
-from function import logs
+gc.disable()  # what is imported stays, and to search it for garbage is a tenth of the time
+import function.app  # noqa: E402  # in the master, so that another worker starts at once
+from function import logs  # noqa: E402
+
+gc.enable()
 
 
 class Worker(gthread.ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -85,6 +89,7 @@ def on_starting(_server: object) -> None:
     with contextlib.suppress(OSError):
         folder = tempfile.mkdtemp(prefix="calcubot-")
         os.environ[function.app.LAST_GOOD_POLICY] = os.path.join(folder, "policy.yaml")
+    gc.freeze()  # what is loaded is not searched again, which would copy its pages in the worker
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError):  # the hard limit is lower
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * worker_connections), hard))
