@@ -41,8 +41,10 @@ def split(source: str, tree: ast.Module | Unparsed) -> tuple[str, str]:
     assert isinstance(tree, ast.Module)
     lines = Lines(source)
     expression = source[lines.index_of_node(last.lineno, last.col_offset) : _end(lines, last)]
-    if isinstance(last.value, ast.Tuple) and expression[0] == "*":
-        expression = f"({expression})"  # `*a, b` alone is a statement's right
+    if isinstance(last.value, ast.Tuple) and any(
+        isinstance(element, ast.Starred) for element in last.value.elts
+    ):
+        expression = f"({expression})"  # `*a, b` without them is a statement's right
     expression = "\n" * (last.lineno - 1) + expression
     if len(tree.body) == 1:
         return "", expression

@@ -284,16 +284,17 @@ class _ForkServer:
     def _reap(self, pidfd: int) -> None:
         child = self.children.pop(pidfd)
         self.running.pop(child, None)
-        if self.awaited.pop(child.status, None) is not None:
-            self.poll.unregister(child.status)
         self.poll.unregister(pidfd)
         os.close(pidfd)
         _, status, usage = os.wait4(child.pid, 0)
-        ending = ENDING.pack(status, child.is_late, usage.ru_utime, usage.ru_stime, usage.ru_maxrss)
-        try:
-            os.write(child.status, ending)
-        except BrokenPipeError:  # it was answered, and nobody waits for this
-            pass
+        if self.awaited.pop(child.status, None) is not None:
+            self.poll.unregister(child.status)
+            time_used = usage.ru_utime, usage.ru_stime
+            ending = ENDING.pack(status, child.is_late, *time_used, usage.ru_maxrss)
+            try:
+                os.write(child.status, ending)
+            except BrokenPipeError:  # it was answered in this moment
+                pass
         os.close(child.status)
         self.slots.append(child.slot)
 
