@@ -20,13 +20,11 @@ _X32_BIT: Final = 0x40000000
 
 # linux/bpf_common.h
 _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
-_JUMP: Final = 0x05  # BPF_JMP | BPF_JA
 _JUMP_EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _JUMP_AT_LEAST: Final = 0x35  # BPF_JMP | BPF_JGE | BPF_K
 _JUMP_ANY_BIT: Final = 0x45  # BPF_JMP | BPF_JSET | BPF_K
 _RETURN: Final = 0x06  # BPF_RET | BPF_K
 _LONGEST_JUMP: Final = 255
-_MOST_INSTRUCTIONS: Final = 4096  # BPF_MAXINSNS
 
 # linux/seccomp.h: offsets in struct seccomp_data (low word first: both machines are
 # little-endian), and verdicts.
@@ -102,7 +100,7 @@ def build_filter(denied: Iterable[str], arch: str) -> bytes:
     that only the other architecture has are passed over. Verdicts: foreign architecture or x32,
     the process is killed; denied, EPERM (ENOSYS for a few that callers probe for); a number that
     the table does not hold, ENOSYS; else allowed. Raises ValueError for an unknown name or
-    architecture, and if the filter exceeds the kernel's size.
+    architecture, and if the filter gets too long, for which these tables are too short.
     """
     if arch not in TABLES:
         raise ValueError(f"no system call table for {arch}; there are {', '.join(sorted(TABLES))}")
@@ -116,11 +114,6 @@ def build_filter(denied: Iterable[str], arch: str) -> bytes:
         (_LOAD, 0, 0, _NUMBER_AT),
         *code,
     )
-    if len(code) > _MOST_INSTRUCTIONS:
-        raise ValueError(
-            f"the system call filter has {len(code)} instructions, the kernel takes"
-            f" {_MOST_INSTRUCTIONS}; deny fewer separate calls"
-        )
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
@@ -171,12 +164,32 @@ def _ranges(codes: Mapping[int, _Code]) -> list[tuple[int, _Code]]:
 
 
 def _search(ranges: list[tuple[int, _Code]]) -> _Code:
-    """Return code that finds the number's range by halves."""
-    if len(ranges) == 1:
-        return ranges[0][1]
-    middle = len(ranges) // 2
-    below, above = _search(ranges[:middle]), _search(ranges[middle:])
-    first = ranges[middle][0]
-    if len(below) <= _LONGEST_JUMP:
-        return ((_JUMP_AT_LEAST, len(below), 0, first), *below, *above)
-    return ((_JUMP_AT_LEAST, 0, 1, first), (_JUMP, 0, 0, len(below)), *below, *above)
+    """Return code that finds the number's range by halves; verdicts that are near are shared.
+
+    The kernel compiles it for each guest, so that its length counts. It is made from its end, for
+    jumps go forwards only: `code` holds it reversed.
+    """
+    code: list[tuple[int, int, int, int]] = []
+    placed: dict[_Code, int] = {}
+
+    def verdict(instructions: _Code) -> int:
+        if len(code) - placed.get(instructions, -_LONGEST_JUMP) > _LONGEST_JUMP // 2:
+            code.extend(reversed(instructions))
+            placed[instructions] = len(code) - 1
+        return placed[instructions]
+
+    def distance(place: int) -> int:
+        return len(code) - place - 1
+
+    def search(ranges: list[tuple[int, _Code]]) -> int:
+        if len(ranges) == 1:
+            return verdict(ranges[0][1])
+        middle = len(ranges) // 2
+        above, below = search(ranges[middle:]), search(ranges[:middle])
+        if distance(above) > _LONGEST_JUMP:
+            raise ValueError("the system call filter is too long: deny fewer separate calls")
+        code.append((_JUMP_AT_LEAST, distance(above), distance(below), ranges[middle][0]))
+        return len(code) - 1
+
+    search(ranges)
+    return tuple(reversed(code))
