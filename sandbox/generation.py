@@ -362,6 +362,7 @@ def _environment() -> dict[str, str]:
         "TZ": os.environ.get("TZ", ":/etc/localtime"),
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
+        "SYMPY_CACHE_SIZE": "None",
     }
 
 
