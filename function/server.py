@@ -45,9 +45,13 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             listener.close()
 
     def handle(self, conn: gthread.TConn) -> object:
-        """Answer a request and those that follow at once; return whether more may come later."""
+        """Answer a request and those that follow at once; return whether more may come later.
+
+        To give a connection back and take it again costs more than to answer it. Where there are
+        more connections than threads, each gives its thread to the next after every answer.
+        """
         more = super().handle(conn)
-        while more is True and self.alive and _has_more(conn.sock):
+        while more is True and self.alive and self.nr_conns <= threads and _has_more(conn.sock):
             more = super().handle(conn)
         if not more:
             conn.close(graceful=True)
@@ -56,7 +60,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
 
 
 def _has_more(connection: socket.socket) -> bool:
-    """Wait a moment for the next request: to change threads for it costs more than to answer it."""
+    """Wait a moment for the next request; return whether it, or the end, has come."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(_SOON_MILLISECONDS))

@@ -1,6 +1,8 @@
 """Clients that are slow, silent, half gone, too large or ahead: others do not wait for them."""
 
 import json
+import selectors
+import socket
 import time
 from contextlib import ExitStack
 
@@ -93,3 +95,22 @@ def test_what_is_too_large_is_refused(service: Service, request_: bytes, status:
             pass
     assert not answer or answer.split()[1].startswith(status)
     eventually(lambda: is_right(service), RIGHT_AGAIN_WITHIN)
+
+
+def test_more_busy_connections_than_threads_are_all_answered(service: Service) -> None:
+    request = b"GET /test HTTP/1.1\r\nHost: x\r\n\r\n"
+    answered: dict[socket.socket, int] = {}
+    with ExitStack() as opened, selectors.DefaultSelector() as ready:
+        for _ in range(100):
+            connection = opened.enter_context(connect(service))
+            ready.register(connection, selectors.EVENT_READ)
+            answered[connection] = 0
+            connection.sendall(request)
+        deadline = time.monotonic() + 3 * overload()
+        while time.monotonic() < deadline and min(answered.values()) < 5:
+            for key, _ in ready.select(0.1):
+                connection = key.fileobj
+                if connection.recv(65536).endswith(b"}"):  # the next at once, as the greedy do
+                    answered[connection] += 1
+                    connection.sendall(request)
+    assert min(answered.values()) >= 5, sorted(answered.values())
