@@ -352,8 +352,9 @@ def _environment() -> dict[str, str]:
     """Return the clean environment of zygote and guests.
 
     The time zone is fixed by file name, so that libc reads it once (tzset(3)); libraries of
-    linear algebra start no threads, which a guest could not have. HOME is a name for programs
-    that ask; nothing can be written there.
+    linear algebra start no threads, which a guest could not have; sympy's caches have no limit, for
+    to keep one they reorder, and copy, what guests share. HOME is a name for programs that ask;
+    nothing can be written there.
     """
     return {
         "PATH": os.defpath,
