@@ -281,8 +281,7 @@ def test_status_counts_the_guests_that_wait_and_those_that_run(own_sandbox: Sand
     eventually(lambda: counts() == (prepared, 0))
     with ThreadPoolExecutor(2) as pool:
         programs = [pool.submit(own_sandbox.run, "while True: pass") for _ in range(2)]
-        eventually(lambda: len(guests(own_sandbox)) == prepared + 2)
-        assert counts() == (prepared, 2)
+        eventually(lambda: (counts(), len(guests(own_sandbox))) == ((prepared, 2), prepared + 2))
         for program in programs:
             program.result()
     os.kill(zygote_pid(own_sandbox), signal.SIGSTOP)
