@@ -129,15 +129,6 @@ def take(steps: Iterable[Step]) -> None:
             raise LayerError(layer, os.strerror(ctypes.get_errno()))
 
 
-def install_filter(program: bytes) -> None:
-    """Put a built filter on the calling thread, for good. Raises OSError.
-
-    It needs no_new_privs, or CAP_SYS_ADMIN: seccomp(2).
-    """
-    call, arguments = _installation(program)
-    _call(call, *arguments)
-
-
 @functools.cache  # one copy for all
 def _installation(program: bytes) -> tuple[Callable[..., int], tuple[object, ...]]:
     instructions = ctypes.create_string_buffer(program, len(program))

@@ -236,10 +236,13 @@ def machine_code(code):
     function = ctypes.CFUNCTYPE(ctypes.c_int)
     function.memory = memory  # or it is unmapped before the call
     return function(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+def install(program):
+    call, arguments = confine._installation(program)
+    confine._call(call, *arguments)
 program = bytes.fromhex(sys.stdin.read())
 if program:
     libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-    confine.install_filter(program)
+    install(program)
 """
 
 
@@ -301,12 +304,12 @@ def test_the_kernel_takes_the_longest_filter():
 
 def test_installing_what_is_no_filter_raises_the_kernels_error():
     nothing, falls_off = b"", struct.pack("=HBBI", bpf.LOAD_WORD, 0, 0, 0)
-    source = "\nlibc.prctl(38, 1, 0, 0, 0)\nconfine.install_filter(bytes.fromhex({!r}))"
+    source = "\nlibc.prctl(38, 1, 0, 0, 0)\ninstall(bytes.fromhex({!r}))"
     for program in (nothing, falls_off):
         assert "Errno 22" in child(source.format(program.hex()), b"").stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root needs no no_new_privs")
 def test_installing_without_no_new_privs_raises_the_kernels_error():
-    source = f"\nconfine.install_filter(bytes.fromhex({build_filter(DENIED, NATIVE).hex()!r}))"
+    source = f"\ninstall(bytes.fromhex({build_filter(DENIED, NATIVE).hex()!r}))"
     assert "Errno 13" in child(source, b"").stderr
