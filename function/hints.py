@@ -216,9 +216,8 @@ _ARITHMETIC = r"\A[\d\s.,+\-*/%()]+\Z"
 HINTS: tuple[Hint, ...] = (
     # Right in Python, and a surprise
     Hint(
-        "Nobody can type while a program runs here: put the value into the program, "
-        "as in `n = 5` instead of `n = input()`.",
-        error=r"\Arejected (?:.* )?input\b|\AEOFError",
+        "For example, write `n = 5` instead of `n = input()`.",
+        error=r"\Arejected (?:.* )?input\b",
     ),
     Hint(
         "In Python `^` is exclusive or (XOR); a power is written `**`: `{value}`",
