@@ -369,8 +369,7 @@ def _environment() -> dict[str, str]:
 
 def _drain(descriptor: int, limit: int) -> bytes:
     """Return what is in a pipe now, at most `limit` bytes; its other end may still be open."""
-    data = b""
-    with contextlib.suppress(BlockingIOError):
-        while len(data) < limit and (chunk := os.read(descriptor, limit - len(data))):
-            data += chunk
-    return data
+    try:
+        return os.read(descriptor, limit)  # all of it: a read ends where the pipe is empty
+    except BlockingIOError:
+        return b""

@@ -192,16 +192,16 @@ class _ForkServer:
         return min(patience, _CALM_SECONDS) if is_short else patience
 
     def _read_control(self) -> bool:
-        while True:
-            try:
-                message = self.control.recv(GUEST.size)
-            except BlockingIOError:
-                return True
-            except ConnectionResetError:
-                return False
-            if not message:
-                return False
+        """Read the one message that epoll told of; False at the end."""
+        try:
+            message = self.control.recv(GUEST.size)
+        except BlockingIOError:
+            return True
+        except ConnectionResetError:
+            return False
+        if message:
             self._start_clock(*GUEST.unpack(message))
+        return bool(message)
 
     def _start_clock(self, number: int) -> None:
         child = self.idle.pop(number)
