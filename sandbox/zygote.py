@@ -21,7 +21,6 @@ from __future__ import annotations
 import _random
 import _socket
 import ctypes
-import fcntl
 import gc
 import importlib
 import itertools
@@ -63,8 +62,13 @@ _LAZY = ("_strptime", "_pylong", "unicodedata")
 # of one thread does not need, and which more than doubles a guest's page faults and price.
 _fork = ctypes.PyDLL(None).fork
 
+# fcntl(2), without the module, whose five mappings each guest would copy.
+_fcntl, _F_SETPIPE_SZ = ctypes.CDLL(None).fcntl, 1031
+
 
 class _Child:
+    __slots__ = ("is_late", "pid", "pidfd", "slot", "status")
+
     def __init__(self, pidfd: int, pid: int, slot: int, status: int) -> None:
         self.pidfd = pidfd
         self.pid = pid
@@ -210,7 +214,8 @@ class _ForkServer:
 
     def _end_the_late(self) -> None:
         now = time.monotonic()
-        for child in [child for child, deadline in self.running.items() if deadline <= now]:
+        while self.running and min(self.running.values()) <= now:
+            child = min(self.running, key=self.running.__getitem__)
             del self.running[child]
             child.is_late = True
             signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
@@ -225,11 +230,9 @@ class _ForkServer:
         take_output, output = os.pipe2(os.O_NONBLOCK)
         take_report, report = os.pipe2(os.O_NONBLOCK)
         take_status, status = os.pipe()
-        try:
-            # Twice the limit, for a page of a pipe may stay half empty.
-            fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 2 * self.config["output_bytes"])
-        except OSError:  # the user's budget for pipes is spent (pipe(7)): output is cut earlier
-            pass
+        # Twice the limit, for a page of a pipe may stay half empty. Where the user's budget for
+        # pipes is spent (pipe(7)), output is cut earlier.
+        _fcntl(output, _F_SETPIPE_SZ, 2 * self.config["output_bytes"])
         self._seed()
         pid = _fork()
         if pid == 0:
@@ -286,9 +289,11 @@ class _ForkServer:
         self.running.pop(child, None)
         self.poll.unregister(pidfd)
         os.close(pidfd)
-        _, status, usage = os.wait4(child.pid, 0)
-        if self.awaited.pop(child.status, None) is not None:
+        if self.awaited.pop(child.status, None) is None:
+            os.waitpid(child.pid, 0)
+        else:
             self.poll.unregister(child.status)
+            _, status, usage = os.wait4(child.pid, 0)
             time_used = usage.ru_utime, usage.ru_stime
             ending = ENDING.pack(status, child.is_late, *time_used, usage.ru_maxrss)
             try:
