@@ -364,6 +364,7 @@ def _environment() -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
         "SYMPY_CACHE_SIZE": "None",
+        "LD_BIND_NOW": "1",
     }
 
 

@@ -49,25 +49,25 @@ class World:
 def main(world: World) -> NoReturn:
     """Read one program from descriptor 0, run it, report on descriptor 2, and end the process."""
     namespace = world.main.__dict__
-    rehearse("", "2+2", namespace)  # so that this process's copies of the pages it needs exist
+    _run("", "2+2", namespace, False, _NOWHERE)  # makes this process's copies of what it needs
     asked = _read_request()
     if not asked:  # let go without one
         os._exit(0)
     flags, length = REQUEST.unpack_from(asked)
     statements = asked[REQUEST.size : REQUEST.size + length].decode("utf-8", "surrogatepass")
     expression = asked[REQUEST.size + length :].decode()
-    sys.stdout = world.stdout
     if flags & HELPERS:
         namespace.update(_HELPERS)
     if flags & UNCHECKED:
         namespace["__builtins__"] = builtins
-    end(*_run(statements, expression, namespace, bool(flags & SEVERAL_LINES)))
+    end(*_run(statements, expression, namespace, bool(flags & SEVERAL_LINES), world.stdout))
 
 
 def rehearse(statements: str, expression: str, namespace: dict[str, Any]) -> str:
     """Run a trusted program into the void, and return its error's one line, empty for none."""
-    sys.stdout = _NOWHERE
-    _, error = _run(statements, expression, namespace, True)
+    sys.stdout, kept = _NOWHERE, sys.stdout
+    _, error = _run(statements, expression, namespace, True, _NOWHERE)
+    sys.stdout = kept
     return error
 
 
@@ -127,7 +127,7 @@ def prepare(
     allowed: frozenset[str],
     output_bytes: int,
 ) -> World:
-    """Return what programs find, and make it the module `__main__`.
+    """Return what programs find, and make it the module `__main__` and the standard output.
 
     Takes the names that are there without an import, the builtins that are not, the modules that
     may be imported, and how much may be printed.
@@ -136,7 +136,8 @@ def prepare(
     main_module.__dict__.update(preloaded)
     main_module.__dict__["__builtins__"] = _reduced_builtins(removed, allowed)
     sys.modules["__main__"] = main_module
-    return World(main_module, _text(_Capped(1, output_bytes)))
+    sys.stdout = _text(_Capped(1, output_bytes))
+    return World(main_module, sys.stdout)
 
 
 def _reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:
@@ -182,7 +183,11 @@ def _guarded_import(allowed: frozenset[str]) -> Callable[..., types.ModuleType]:
 
 
 def _run(
-    statements: str, expression: str, namespace: dict[str, Any], has_lines: bool
+    statements: str,
+    expression: str,
+    namespace: dict[str, Any],
+    has_lines: bool,
+    stdout: io.TextIOWrapper,
 ) -> tuple[int, str]:
     """Run every statement; then print the expression's value unless it is None.
 
@@ -200,7 +205,7 @@ def _run(
         if last is not None:
             value = eval(last, namespace)  # nosec B307
             if value is not None:
-                print(value)  # noqa: T201
+                print(value, file=stdout)
         return OK, ""
     except MemoryError:
         return MEMORY_LIMIT, ""

@@ -54,6 +54,8 @@ _CALM_SECONDS = 0.004
 # (PEP 659): what it keeps about code is then not changed, and copied, in every guest.
 _REHEARSALS = 50
 
+_NO_STEPS = (("rehearsal", os.getpid, ()),) * 8
+
 # Modules that the interpreter imports on its own while a program runs; loaded once, here.
 _LAZY = ("_strptime", "_pylong", "unicodedata")
 
@@ -94,12 +96,14 @@ class _ForkServer:
         self.idle: dict[int, _Child] = {}  # by number
         self.running: dict[_Child, float] = {}  # and when their time is up
         self.poll = select.epoll()
+        self.next = (0, 0, 0, 0)  # of the guest that is forked: slot, program, output, report
 
     def warm_up(self) -> None:
         """Run the policy's own programs, and what every guest runs."""
         for statements, expression in (*self.config["warm_up"], *[("", "2+2")] * _REHEARSALS):
             if error := guest.rehearse(statements, expression, self.world.main.__dict__.copy()):
                 raise confine.LayerError("warm_up", f"{statements or expression!r}: {error}")
+            confine.take(_NO_STEPS)
         self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
         self._seed()
 
@@ -156,7 +160,7 @@ class _ForkServer:
     def serve(self) -> bool:
         """Prepare guests and report their ends until nobody wants more and the last is gone.
 
-        Then returns False; in a guest, confined, True.
+        Then returns False; in a guest, which must confine itself first of all, True.
         """
         self.control.setblocking(False)
         control = self.control.fileno()
@@ -234,9 +238,9 @@ class _ForkServer:
         # pipes is spent (pipe(7)), output is cut earlier.
         _fcntl(output, _F_SETPIPE_SZ, 2 * self.config["output_bytes"])
         self._seed()
+        self.next = slot, program, output, report
         pid = _fork()
-        if pid == 0:
-            self._confine(slot, program, output, report)
+        if pid == 0:  # not a step more in code that the zygote has adapted, which adapts again
             return 0
         os.close(program)
         os.close(output)
@@ -262,9 +266,10 @@ class _ForkServer:
             for descriptor in handed:
                 os.close(descriptor)
 
-    def _confine(self, slot: int, program: int, output: int, report: int) -> None:
+    def confine(self) -> None:
+        """Confine this process, a guest. Ends it if that cannot be done."""
+        slot, program, output, report = self.next
         try:
-            sys.stdin = sys.stderr = None
             os.dup2(program, 0)
             os.dup2(output, 1)
             os.dup2(report, 2)
@@ -340,24 +345,17 @@ def _go_first() -> None:
         pass
 
 
-def main() -> guest.World | None:
-    """Serve the function on the socket whose descriptor is the last argument.
-
-    Returns None when it wants no more; in each guest, what its program finds: with these frames
-    left, a program cannot walk its own back to what the fork server holds.
-    """
-    global _server
-    control = _socket.socket(fileno=int(sys.argv[-1]))
-    _go_first()
+def _start(control: _socket.socket) -> _ForkServer | None:
+    """Return the server that the configuration asks for, and report; None where it cannot be."""
     config = json.loads(control.recv(1 << 20))
     sys.path.pop(0)  # guests import nothing from the project
     sys.set_int_max_str_digits(0)  # CPU is bounded in the guest, so length need not be
     warnings.simplefilter("ignore")
-    gc.disable()
+    server = None
     try:
-        _server = _ForkServer(control, config)
-        _server.warm_up()
-        report: dict[str, Any] = {"layers": _server.install_layers()}
+        server = _ForkServer(control, config)
+        server.warm_up()
+        report: dict[str, Any] = {"layers": server.install_layers()}
     except confine.LayerError as error:
         report = {"failed": error.layer, "reason": str(error)}
     except Exception as error:
@@ -365,6 +363,28 @@ def main() -> guest.World | None:
     gc.collect()
     gc.freeze()
     control.send(json.dumps(report).encode())
-    if "failed" not in report and _server is not None and _server.serve():
+    return None if "failed" in report else server
+
+
+def main() -> guest.World | None:
+    """Serve the function on the socket whose descriptor is the last argument.
+
+    Returns None when it wants no more; in each guest, what its program finds: with these frames
+    left, a program cannot walk its own back to what the fork server holds.
+    """
+    global _server
+    gc.disable()
+    _go_first()
+    _server = _start(_socket.socket(fileno=int(sys.argv[-1])))
+    if _server is None:
+        return None
+    sys.stdin = sys.stderr = None  # guests have none
+    try:
+        is_guest = _server.serve()
+    except BaseException:
+        sys.stderr = sys.__stderr__  # for the interpreter's last words
+        raise
+    if is_guest:
+        _server.confine()
         return _server.world
     return None

@@ -393,7 +393,7 @@ print([path for path in sys.path if os.path.exists(os.path.join(path, 'policy.ya
 print(sorted(os.environ))
 """
     environment = ["HOME", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH"]
-    environment += ["PYTHONBREAKPOINT", "SYMPY_CACHE_SIZE", "TZ"]
+    environment += ["LD_BIND_NOW", "PYTHONBREAKPOINT", "SYMPY_CACHE_SIZE", "TZ"]
     printed = sandbox.run(source, unchecked=True).output.splitlines()
     assert printed[:2] == ["[]", "[]"]
     assert set(eval(printed[2])) <= {*environment, "LC_CTYPE"}
