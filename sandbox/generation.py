@@ -351,10 +351,10 @@ class Generation:
 def _environment() -> dict[str, str]:
     """Return the clean environment of zygote and guests.
 
-    The time zone is fixed by file name, so that libc reads it once (tzset(3)); libraries of
-    linear algebra start no threads, which a guest could not have; sympy's caches have no limit, for
-    to keep one they reorder, and copy, what guests share. HOME is a name for programs that ask;
-    nothing can be written there.
+    The time zone is fixed by file name, so that libc reads it once (tzset(3)), and symbols are
+    bound once, not in each guest (ld.so(8)); libraries of linear algebra start no threads, which a
+    guest could not have; sympy's caches have no limit, for to keep one they reorder, and copy, what
+    guests share. HOME is a name for programs that ask; nothing can be written there.
     """
     return {
         "PATH": os.defpath,
