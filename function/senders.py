@@ -30,6 +30,7 @@ class Senders:
 
         Who is alone may start as many a minute as there is room for.
         """
+        has_place = False
         with self._changed:
             self._present[sender] += 1
             is_alone = len(self._present) == 1
@@ -37,30 +38,23 @@ class Senders:
             started = self._store.count(f"started:{sender}", MINUTE)
             if not is_alone and started > limits.sender_per_minute:
                 raise TooMany("You sent many programs and others wait. Try again in a minute.")
-            with self._place(sender, limits, patience):
-                yield
-        finally:
             with self._changed:
-                _decrement(self._present, sender)
-
-    @contextmanager
-    def _place(self, sender: int, limits: Limits, patience: float) -> Iterator[None]:
-        with self._changed:
-            is_free = self._changed.wait_for(
-                lambda: self._running[sender] < limits.sender_concurrent, patience
-            )
-            if not is_free:
+                has_place = self._changed.wait_for(
+                    lambda: self._running[sender] < limits.sender_concurrent, patience
+                )
+                self._running[sender] += has_place
+            if not has_place:
                 raise TooMany(
                     f"Your other programs are still running, and at most {limits.sender_concurrent}"
                     " may at once. Try again in a moment."
                 )
-            self._running[sender] += 1
-        try:
             yield
         finally:
             with self._changed:
-                _decrement(self._running, sender)
-                self._changed.notify_all()
+                _decrement(self._present, sender)
+                if has_place:
+                    _decrement(self._running, sender)
+                    self._changed.notify_all()
 
 
 def _decrement(counts: Counter[int], sender: int) -> None:

@@ -60,16 +60,19 @@ def from_report(report: bytes, output: bytes, wall_seconds: float, policy: Polic
     verdict, cpu_microseconds, max_rss_kib = guest.ERROR, 0, 0
     if len(report) >= guest.REPORT.size:
         verdict, cpu_microseconds, max_rss_kib = guest.REPORT.unpack_from(report)
-    text = report[guest.REPORT.size :].decode("utf-8", "replace")
-    reasons: dict[Kind, str] = {
-        "memory_limit": f"needed more than {policy.rlimits.address_space_mib} MiB of memory",
-        "output_limit": f"printed more than {policy.limits.output_bytes} bytes",
-    }
     kind = _VERDICTS.get(verdict, "error")
+    match kind:
+        case "memory_limit":
+            error = f"needed more than {policy.rlimits.address_space_mib} MiB of memory"
+        case "output_limit":
+            error = f"printed more than {policy.limits.output_bytes} bytes"
+        case _:
+            text = report[guest.REPORT.size :].decode("utf-8", "replace")
+            error = " ".join(text.split("\n"))
     return Outcome(
         kind=kind,
         output=output.decode("utf-8", "replace"),
-        error=reasons.get(kind, " ".join(text.split("\n"))),
+        error=error,
         cpu_seconds=min(max(cpu_microseconds / 1e6, 0.0), policy.rlimits.cpu_seconds + 1.0),
         wall_seconds=wall_seconds,
         max_rss_kib=min(max(max_rss_kib, 0), policy.rlimits.address_space_mib * 1024),
