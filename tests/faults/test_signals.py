@@ -105,7 +105,8 @@ def test_a_hangup_takes_up_policy_and_settings_and_loses_no_answer(
     for asker in askers:
         asker.join()
     assert set(answers) == {(200, True), ANSWER}
-    eventually(lambda: is_right(service) and len(processes.tree(service.process.pid)) == 8)
+    eventually(lambda: is_right(service))
+    eventually(lambda: len(processes.tree(service.process.pid)) == 8)
 
 
 def connect(service: Service) -> None:
