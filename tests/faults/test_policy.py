@@ -32,7 +32,8 @@ def test_good_and_bad_edits_in_turn_cost_no_answer_and_leave_nothing(
     path = tmp_path / "policy.yaml"
     path.write_text(NARROW)
     service = start_service(POLICY_PATH=str(path))
-    eventually(lambda: is_right(service) and len(parts(service).guests) == 4)
+    eventually(lambda: is_right(service))
+    eventually(lambda: len(parts(service).guests) == 4)
     before, memory_before = held(service), memory(service)
     answers: Counter[tuple[int, bool, bool]] = Counter()
     stop = threading.Event()
@@ -60,7 +61,8 @@ def test_good_and_bad_edits_in_turn_cost_no_answer_and_leave_nothing(
         for asker in askers:
             asker.join()
     assert answers.keys() == {(200, True, False), (200, False, True)}, answers
-    eventually(lambda: is_right(service) and held(service) <= before)
+    eventually(lambda: is_right(service))
+    eventually(lambda: held(service) <= before)
     assert memory(service) < memory_before + 15  # MiB; less than one zygote with its guests
 
 

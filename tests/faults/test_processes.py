@@ -33,7 +33,8 @@ def whole(service: Service) -> Iterator[None]:
     """Demand that a test leaves as many processes and descriptors as there were."""
     before = held(service)
     yield
-    eventually(lambda: is_right(service) and held(service) <= before, seconds=5)
+    eventually(lambda: is_right(service))
+    eventually(lambda: held(service) <= before, seconds=5)
 
 
 class InFlight:

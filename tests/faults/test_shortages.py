@@ -53,7 +53,8 @@ def test_without_descriptors_requests_are_refused_until_there_are_some(
     start_service: Callable[..., Service],
 ) -> None:
     service = start_service()
-    eventually(lambda: is_right(service) and len(parts(service).guests) == 4)
+    eventually(lambda: is_right(service))
+    eventually(lambda: len(parts(service).guests) == 4)
     before, now = held(service), parts(service)
     limits = resource.prlimit(now.worker, resource.RLIMIT_NOFILE)
     taken = sorted(map(int, os.listdir(f"/proc/{now.worker}/fd")))
@@ -107,7 +108,8 @@ def test_without_processes_requests_are_refused_until_there_are_some(
     start_service: Callable[..., Service], few_processes: Path
 ) -> None:
     service = start_service()
-    eventually(lambda: is_right(service) and len(parts(service).guests) == 4)
+    eventually(lambda: is_right(service))
+    eventually(lambda: len(parts(service).guests) == 4)
     before = held(service)
     for pid in processes.tree(service.process.pid):
         (few_processes / "cgroup.procs").write_text(str(pid))
@@ -128,7 +130,8 @@ def test_without_memory_the_program_that_wants_it_ends_and_nothing_else(
     start_service: Callable[..., Service], little_memory: Path
 ) -> None:
     service = start_service()
-    eventually(lambda: is_right(service) and len(parts(service).guests) == 4)
+    eventually(lambda: is_right(service))
+    eventually(lambda: len(parts(service).guests) == 4)
     before, whole = parts(service), held(service)
     for pid in processes.tree(service.process.pid):
         (little_memory.parent / "cgroup.procs").write_text(str(pid))
