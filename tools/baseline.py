@@ -15,6 +15,7 @@ from function.app import create_app
 from function.settings import load_settings
 from function.store import open_store
 from sandbox import guest
+from sandbox.checker import examine
 from sandbox.generation import configuration
 from sandbox.policy import Policy, load_policy
 from sandbox.request import request
@@ -32,14 +33,17 @@ class InterpreterEachTime(Sandbox):
 
     def run(self, source: str, *, helpers: bool = False, unchecked: bool = False) -> Outcome:
         """Return the outcome of a program, as far as the bench needs it."""
-        asked = request(source, helpers=helpers, unchecked=unchecked)
+        violations, tree = examine(source, self.policy)
+        if violations:
+            return Outcome("rejected", error=violations[0].message)
+        asked = request(source, tree, helpers=helpers, unchecked=unchecked)
         result = subprocess.run(  # nosec B603
             self._command, input=asked, capture_output=True, check=False
         )
-        verdict, cpu_seconds, _ = guest.REPORT.unpack_from(result.stderr)
+        verdict, microseconds, _ = guest.REPORT.unpack_from(result.stderr)
         error = result.stderr[guest.REPORT.size :].decode()
         kind: Kind = "ok" if verdict == guest.OK else "error"
-        return Outcome(kind, result.stdout.decode(), error, cpu_seconds=cpu_seconds)
+        return Outcome(kind, result.stdout.decode(), error, cpu_seconds=microseconds / 1e6)
 
 
 def get_app() -> falcon.App[falcon.Request, falcon.Response]:
