@@ -93,6 +93,9 @@ def test_every_probe_fails_without_any_sandbox_and_for_the_reason_it_gives(
         for probe in HERE
         if not results[probe.name].passed
     }
+    for words in seen.values():
+        if "allowed" in words:  # a stranger with the next process id may be out of reach
+            words.discard("EPERM")
     reasons = {probe.name: set(probe.without.split()) for probe in HERE}
     assert {name: words for name, words in seen.items() if not words <= reasons[name]} == {}
 
