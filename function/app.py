@@ -114,8 +114,8 @@ def _api(settings: Settings, **patience: float) -> BotApi:
 
 def _ask_name(settings: Settings) -> str:
     """The bot's user name, or "" where Telegram does not answer soon: the start must not hang."""
+    api = _api(settings, patience=3)
     try:
-        api = _api(settings, patience=3)
         return str(api.call("getMe", answer_seconds=3)["username"]).lower()
     except BotApiError as error:
         log.warning("set BOT_USERNAME, for Telegram does not tell it: %s", error)

@@ -11,7 +11,6 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache
 
 from function import sentences
 from function.typography import parses, plain
@@ -131,11 +130,6 @@ _LOWER_MATH = {name: name for name in dir(math)}
 def _unclosed(source: str) -> str:
     """Return the round brackets that are missing at the end."""
     return ")" * (source.count("(") - source.count(")"))
-
-
-@cache  # at the first use, for to compile all of them is a tenth of the service's start
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
 
 
 def _decimal_comma(match: re.Match[str]) -> str:
@@ -276,7 +270,7 @@ def _rewrite_arithmetic(text: str) -> str:
 
 def _apply(steps: tuple[Step, ...], text: str) -> str:
     for pattern, build in steps:
-        text = _compiled(pattern).sub(build, text)
+        text = sentences.compiled(pattern).sub(build, text)
     return text
 
 

@@ -42,12 +42,12 @@ class Senders:
                 has_place = self._changed.wait_for(
                     lambda: self._running[sender] < limits.sender_concurrent, patience
                 )
-                self._running[sender] += has_place
-            if not has_place:
-                raise TooMany(
-                    f"Your other programs are still running, and at most {limits.sender_concurrent}"
-                    " may at once. Try again in a moment."
-                )
+                if not has_place:
+                    raise TooMany(
+                        "Your other programs are still running, and at most "
+                        f"{limits.sender_concurrent} may at once. Try again in a moment."
+                    )
+                self._running[sender] += 1
             yield
         finally:
             with self._changed:

@@ -34,7 +34,7 @@ _NONCHARACTER = re.compile(
 _TOKEN = re.compile(
     r"\d{6,12}[:：][A-Za-z0-9_-]{35,}|\d(\W{1,4})(?:\d\1){5,11}[:：](?:\1[A-Za-z0-9_-]){35,}"
 )
-_SHORTEST_TOKEN = 40
+_SHORTEST_TOKEN = 42
 REDACTED = "[token removed]"
 
 
@@ -66,7 +66,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """A visible text without the secrets, and without anything shaped like a bot token."""
     for secret in secrets:
         text = text.replace(secret, REDACTED)
-    return _TOKEN.sub(REDACTED, text) if len(text) > _SHORTEST_TOKEN else text
+    return _TOKEN.sub(REDACTED, text) if len(text) >= _SHORTEST_TOKEN else text
 
 
 def units(text: str) -> int:

@@ -1,6 +1,6 @@
 """What a guest is sent: a program's statements and its last expression apart, in one message.
 
-The function has the program parsed already; a guest that only compiles text needs a sixth less
+The function has the program parsed already; a guest that only compiles text needs an eighth less
 processor time than one that makes a syntax tree of it.
 """
 
@@ -33,12 +33,12 @@ def split(source: str, tree: ast.Module | Unparsed) -> tuple[str, str]:
 
     Each line keeps its number. A program that does not parse is all statements.
     """
-    last = tree.body[-1] if isinstance(tree, ast.Module) and tree.body else None
+    body = tree.body if isinstance(tree, ast.Module) else []
+    last = body[-1] if body else None
     # By themselves these are errors, in words that only a statement gets.
     errors = ast.Yield | ast.YieldFrom | ast.Starred
     if not isinstance(last, ast.Expr) or isinstance(last.value, errors):
         return source, ""
-    assert isinstance(tree, ast.Module)
     lines = Lines(source)
     expression = source[lines.index_of_node(last.lineno, last.col_offset) : _end(lines, last)]
     if isinstance(last.value, ast.Tuple) and any(
@@ -46,9 +46,7 @@ def split(source: str, tree: ast.Module | Unparsed) -> tuple[str, str]:
     ):
         expression = f"({expression})"  # `*a, b` without them is a statement's right
     expression = "\n" * (last.lineno - 1) + expression
-    if len(tree.body) == 1:
-        return "", expression
-    return source[: _end(lines, tree.body[-2])], expression
+    return source[: _end(lines, body[-2])] if len(body) > 1 else "", expression
 
 
 def _end(lines: Lines, node: ast.stmt) -> int:

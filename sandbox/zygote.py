@@ -53,7 +53,6 @@ _CALM_SECONDS = 0.004
 # How often the zygote runs what every guest runs, until the interpreter has adapted to it
 # (PEP 659): what it keeps about code is then not changed, and copied, in every guest.
 _REHEARSALS = 50
-
 _NO_STEPS = (("rehearsal", os.getpid, ()),) * 8
 
 # Modules that the interpreter imports on its own while a program runs; loaded once, here.
@@ -94,7 +93,7 @@ class _ForkServer:
         self.children: dict[int, _Child] = {}  # by pidfd
         self.awaited: dict[int, _Child] = {}  # by status pipe, while someone can read that
         self.idle: dict[int, _Child] = {}  # by number
-        self.running: dict[_Child, float] = {}  # and when their time is up
+        self.running: dict[_Child, float] = {}  # and when their time is up, the first one first
         self.poll = select.epoll()
         self.next = (0, 0, 0, 0)  # of the guest that is forked: slot, program, output, report
 
@@ -196,7 +195,7 @@ class _ForkServer:
         """Seconds to wait for events; -1 means for ever."""
         if not self.running:
             return _CALM_SECONDS if is_short else -1
-        patience = max(0.0, min(self.running.values()) - time.monotonic())
+        patience = max(0.0, next(iter(self.running.values())) - time.monotonic())
         return min(patience, _CALM_SECONDS) if is_short else patience
 
     def _read_control(self) -> bool:
@@ -218,8 +217,10 @@ class _ForkServer:
 
     def _end_the_late(self) -> None:
         now = time.monotonic()
-        while self.running and min(self.running.values()) <= now:
-            child = min(self.running, key=self.running.__getitem__)
+        while self.running:
+            child, deadline = next(iter(self.running.items()))
+            if deadline > now:
+                return
             del self.running[child]
             child.is_late = True
             signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
