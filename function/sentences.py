@@ -301,7 +301,7 @@ def _row(build: Builder, *pattern: str) -> tuple[str, Builder]:
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern at its first use: all of them together would delay the start by 50 ms."""
+    """Compile a pattern at its first use: all of them together would delay the start by 40 ms."""
     return re.compile(pattern, re.IGNORECASE)
 
 
