@@ -35,4 +35,4 @@ EXPOSE 8000
 # Patient, for an engine that replaces what it finds ill makes an overloaded machine's load worse.
 HEALTHCHECK --interval=3s --timeout=10s --start-period=30s --retries=5 \
     CMD ["python", "-I", "-S", "-c", "import http.client as h; c = h.HTTPConnection('127.0.0.1', 8000, timeout=9); c.request('GET', '/health'); raise SystemExit(c.getresponse().status != 200)"]
-CMD ["python", "-m", "gunicorn", "--config", "python:function.server", "--bind", "0.0.0.0:8000"]
+CMD ["python", "-m", "gunicorn", "--config", "python:function.gunicorn_conf", "--bind", "0.0.0.0:8000"]

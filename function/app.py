@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING
 
 import falcon
 
-from function import logs, resources
-from function.bot_api_error import BotApiError
-from function.chat import Chat
-from function.claims import Claims
-from function.delivery import Delivery
+from function.bot import Chat
+from function.delivery.delivery import Delivery
+from function.delivery.lease import Claims
+from function.delivery.updates import Updates
+from function.errors import BotApiError
+from function.http import resources
+from function.observability import logs
 from function.settings import Settings, load_settings
-from function.store import Store, open_store
-from function.telegram import Bot
-from function.updates import Updates
-from sandbox.policy import PolicyError, load_policy
-from sandbox.policy_watch import PolicyWatch
-from sandbox.sandbox import Sandbox, SandboxUnavailable
+from function.state.store import Store, open_store
+from function.telegram.bot_api import Bot
+from sandbox import PolicyError, PolicyWatch, Sandbox, SandboxUnavailable, load_policy
 
 if TYPE_CHECKING:
-    from function.bot_api import BotApi
+    from function.telegram.client import BotApi
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +71,7 @@ def get_app() -> App:
         sandbox = _start_sandbox(settings)
         watch = PolicyWatch(sandbox, settings.policy_path, os.environ.get(LAST_GOOD_POLICY))
         if settings.metrics:
-            from function import metrics
+            from function.observability import metrics
 
             metrics.serve(settings.metrics, sandbox, watch)
     except (ValueError, PolicyError, SandboxUnavailable) as error:
@@ -107,7 +106,7 @@ def _started(settings: Settings, policy: Path) -> Sandbox:
 
 
 def _api(settings: Settings, **patience: float) -> BotApi:
-    from function.bot_api import BotApi
+    from function.telegram.client import BotApi
 
     return BotApi(settings.token, settings.telegram_api_url, **patience)
 

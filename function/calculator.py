@@ -4,10 +4,9 @@ import ast
 from dataclasses import dataclass, replace
 from functools import partial
 
-from function.hints import hint, normalise
-from function.visible import redact, visible
-from sandbox.checker import Violation
-from sandbox.sandbox import Outcome, Sandbox
+from function.answers.visible import redact, visible
+from function.natural.hints import hint, normalise
+from sandbox import Outcome, Sandbox, Violation
 
 EXCERPT_WIDTH = 60  # characters of a wrong line that are shown, the wrong place among them
 

@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from sandbox.generation import SandboxUnavailable
-from sandbox.policy import PolicyError, load_policy
+from sandbox.fork_server.zygote_process import SandboxUnavailable
+from sandbox.policy.loader import PolicyError, load_policy
 from sandbox.sandbox import Sandbox
 
 log = logging.getLogger(__name__)

@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sandbox.checker import Violation, check, examine
-from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone, rlimits
-from sandbox.outcome import Kind, Outcome
-from sandbox.policy import Policy
-from sandbox.probes import ProbeResult, run_probes
-from sandbox.request import request
+from sandbox.check.checker import Violation, check, examine
+from sandbox.fork_server.outcome import Kind, Outcome
+from sandbox.fork_server.request import request
+from sandbox.fork_server.zygote_process import Generation, SandboxUnavailable, ZygoteGone, rlimits
+from sandbox.policy.loader import Policy
+from sandbox.self_test import ProbeResult, run_probes
 
 __all__ = ["BoundaryOpen", "Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
 

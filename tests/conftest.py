@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 import urllib3
 
-from sandbox.policy import Policy, load_policy
+from sandbox.policy.loader import Policy, load_policy
 from tools import serve
 
 ROOT = serve.ROOT

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from function import replies
+from function.answers import replies
 from function.calculator import calculate
 from function.settings import Settings
-from sandbox.policy import PolicyError, load_policy
-from sandbox.probes import ProbeResult
+from sandbox.policy.loader import PolicyError, load_policy
 from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
+from sandbox.self_test import ProbeResult
 from tools.serve import ROOT
 
 

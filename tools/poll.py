@@ -17,14 +17,14 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from function.bot_api import BotApi
-from function.bot_api_error import Refused, Undelivered
-from function.chat import Busy, Chat
-from function.delivery import Delivery
+from function.bot import Busy, Chat
+from function.delivery.delivery import Delivery
+from function.errors import Refused, Undelivered
 from function.settings import load_settings
-from function.store import open_store
-from function.telegram import Bot, Json
-from sandbox.policy import PolicyError, load_policy
+from function.state.store import open_store
+from function.telegram.bot_api import Bot, Json
+from function.telegram.client import BotApi
+from sandbox.policy.loader import PolicyError, load_policy
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 from tools.webhook import ALLOWED_UPDATES
 

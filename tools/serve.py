@@ -36,7 +36,15 @@ def free_port() -> int:
 
 def command(bind: str) -> list[str]:
     """Return the command that serves at `bind`, HOST:PORT; to be run in ROOT."""
-    return [sys.executable, "-m", "gunicorn", "--config", "python:function.server", "--bind", bind]
+    return [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--config",
+        "python:function.gunicorn_conf",
+        "--bind",
+        bind,
+    ]
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -12,12 +12,12 @@ import sys
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from function.bot_api import BotApi
-from function.bot_api_error import BotApiError
+from function.errors import BotApiError
 from function.settings import Settings, SettingsError, load_settings
-from function.telegram import Json
+from function.telegram.bot_api import Json
+from function.telegram.client import BotApi
 
-# The kinds of update that function/telegram.py reads; Telegram keeps all others to itself.
+# The kinds of update that function/telegram/bot_api.py reads; Telegram keeps all others to itself.
 ALLOWED_UPDATES = ["message", "edited_message", "inline_query"]
 
 # What the menu offers, in private chats and in groups, where only commands reach the bot.

@@ -101,7 +101,7 @@ def test_a_hostile_program_finds_neither_token_nor_way_out_with_the_checker_off(
     script = f"""
 import json
 from concurrent.futures import ThreadPoolExecutor
-from sandbox.policy import load_policy
+from sandbox.policy.loader import load_policy
 from sandbox.sandbox import Sandbox
 box = Sandbox(load_policy("/app/policy.yaml"))
 box.start()

@@ -13,7 +13,7 @@ from typing import Any
 import urllib3
 
 from tests.conftest import Service, message
-from tools import processes
+from tests.performance import processes
 
 RIGHT_AGAIN_WITHIN = 2.0  # seconds after a fault
 senders = itertools.cycle(range(1000, 9000))  # more than ask within a minute

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from function.claims import LEASE_SECONDS
+from function.delivery.lease import LEASE_SECONDS
 from tests.bot_api_server import BotApiServer, running
 from tests.conftest import Service, message
 from tests.faults.parts import eventually, health, overload, parts

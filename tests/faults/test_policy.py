@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import ROOT, Service, message
 from tests.faults.parts import eventually, health, held, is_right, parts, senders
-from tools import processes
+from tests.performance import processes
 
 EDITS = int(os.environ.get("EDITS", "12"))  # EDITS=50 for the long form
 PROGRAM = "import textwrap\ntextwrap.dedent(' wide')"

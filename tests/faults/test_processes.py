@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import urllib3
 
-from sandbox.policy import Policy
+from sandbox.policy.loader import Policy
 from tests.conftest import Service, running_services
 from tests.faults import parts as faults
 from tests.faults.parts import RIGHT_AGAIN_WITHIN, eventually, held, is_alive, is_right, parts
-from tools import processes
+from tests.performance import processes
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.faults.parts import (
     parts,
     question,
 )
-from tools import processes
+from tests.performance import processes
 
 
 def test_a_thousand_kept_connections_cost_no_descriptor_that_is_needed(

@@ -15,7 +15,8 @@ import urllib3
 
 from tests.conftest import Service
 from tests.faults.parts import eventually, health, is_alive, is_right, parts, question
-from tools import processes, serve
+from tests.performance import processes
+from tools import serve
 
 # Half a second of work, and the answer to it.
 PROGRAM, ANSWER = "n = 0\nfor i in range(5 * 10**6): n += 1\nn", "5000000"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.policy import Policy
+from sandbox.policy.loader import Policy
 from sandbox.sandbox import Outcome
 
 

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT, Service
-from tests.function.test_update_corpus import ROWS, SECRET, SETTINGS, bodies, check_call, each
+from tests.function.telegram.test_update_corpus import (
+    ROWS,
+    SECRET,
+    SETTINGS,
+    bodies,
+    check_call,
+    each,
+)
 
 
 def configured(folder: Path) -> dict[str, str]:

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 with atheris.instrument_imports(include=["sandbox"]):
-    from sandbox.checker import MOST_VIOLATIONS, check
-    from sandbox.policy import PolicyError, load_policy
+    from sandbox.check.checker import MOST_VIOLATIONS, check
+    from sandbox.policy.loader import PolicyError, load_policy
 
 POLICY = load_policy(ROOT / "policy.yaml")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.policy import Policy, load_policy
+from sandbox.policy.loader import Policy, load_policy
 
 FOLDER = Path(__file__).resolve().parent
 

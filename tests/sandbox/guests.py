@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox.generation import Generation, configuration
-from sandbox.outcome import Outcome
-from sandbox.policy import Policy
-from sandbox.request import request
+from sandbox.fork_server.outcome import Outcome
+from sandbox.fork_server.request import request
+from sandbox.fork_server.zygote_process import Generation, configuration
+from sandbox.policy.loader import Policy
 
 # What to pass to `guests` to leave a layer out.
 WITHOUT: dict[str, dict[str, Any]] = {

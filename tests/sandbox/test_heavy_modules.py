@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.checker import check
+from sandbox.check.checker import check
 from sandbox.sandbox import Sandbox
 from tests.policies.heavy import heavy_policy
 from tests.sandbox.guests import guests

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from sandbox.checker import check
+from sandbox.check.checker import check
 from tests.sandbox.guests import WITHOUT, guests
 
 # Tries statements in turn and prints for each what became of it.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.policy import load_policy
+from sandbox.policy.loader import load_policy
 from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 

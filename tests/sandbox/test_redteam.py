@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.checker import check
+from sandbox.check.checker import check
 from sandbox.sandbox import Sandbox
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "attacks.jsonl"

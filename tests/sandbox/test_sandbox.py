@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.policy import Policy
+from sandbox.policy.loader import Policy
 from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.request import request
-from sandbox.syscalls import TABLES
+from sandbox.fork_server.request import request
+from sandbox.kernel.syscalls import TABLES
 from tests.sandbox.guests import WITHOUT, guests
 
 NUMBERS = f"numbers = {TABLES[platform.machine()]!r}\n"  # the tables are not in guests

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.probes import PROBES, ProbeResult
+from sandbox.self_test import PROBES, ProbeResult
 from tools.calc import show_probes
 from tools.serve import ROOT
 

@@ -100,11 +100,19 @@ def test_what_is_missing_is_named_with_its_cure(clone: Path, flaw: str, cure: st
     assert (status, cure in error, "Traceback" in error) == (2, True, False)
 
 
-@pytest.mark.parametrize("tool", ["serve", "calc", "bench", "soak"])
+@pytest.mark.parametrize(
+    ("tool", "module"),
+    [
+        ("serve", "tools.serve"),
+        ("calc", "tools.calc"),
+        ("bench", "tests.performance.bench"),
+        ("soak", "tests.performance.soak"),
+    ],
+)
 def test_each_tool_hands_its_arguments_to_its_module_from_any_folder(
-    clone: Path, tmp_path: Path, tool: str
+    clone: Path, tmp_path: Path, tool: str, module: str
 ) -> None:
     (clone / "tools/python").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
     (tmp_path / "link").symlink_to(clone / "tools" / tool)
     result = run([str(tmp_path / "link"), "a b", "--c"], tmp_path)
-    assert result == (0, f"-m|tools.{tool}|a b|--c|", "")
+    assert result == (0, f"-m|{module}|a b|--c|", "")

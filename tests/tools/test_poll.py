@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from function.bot_api import BotApi
-from function.bot_api_error import Undelivered
+from function.errors import Undelivered
+from function.telegram.client import BotApi
 from tests.bot_api_server import BotApiServer, Json, running
 from tests.conftest import message
 from tools import poll

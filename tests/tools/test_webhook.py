@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from function import telegram
+from function.telegram import bot_api as telegram
 from tests.bot_api_server import UPDATE_KINDS, BotApiServer, running
 from tools.serve import ROOT
 from tools.webhook import ALLOWED_UPDATES, COMMANDS

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from sandbox.document import LINE_END
+from sandbox.policy.document import LINE_END
 from tools.policy_lint.finding import Finding, Rule, finding
 from tools.policy_lint.subject import Subject
 

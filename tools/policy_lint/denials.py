@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from sandbox.policy import Policy
-from sandbox.syscalls import GROUPS, TABLES, expand
+from sandbox.kernel.syscalls import GROUPS, TABLES, expand
+from sandbox.policy.loader import Policy
 from tools.policy_lint.finding import Finding, Rule
 from tools.policy_lint.interpreter import Interpreter
 from tools.policy_lint.subject import Subject

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.document import At
-from sandbox.policy import Policy
+from sandbox.policy.document import At
+from sandbox.policy.loader import Policy
 from tools.policy_lint.finding import Finding, Rule
 from tools.policy_lint.subject import Subject
 

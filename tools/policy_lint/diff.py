@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from sandbox.checker import check
-from sandbox.document import At, Place, parse_document
-from sandbox.policy import Policy, PolicyError, parse_policy, schema
-from sandbox.syscalls import expand
+from sandbox.check.checker import check
+from sandbox.kernel.syscalls import expand
+from sandbox.policy.document import At, Place, parse_document
+from sandbox.policy.loader import Policy, PolicyError, parse_policy, schema
 from tools.policy_lint.denials import NEEDS
 from tools.policy_lint.examples import EXAMPLES
 from tools.policy_lint.finding import Finding, Rule, finding

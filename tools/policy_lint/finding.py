@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sandbox.document import Place
+from sandbox.policy.document import Place
 
 Severity = Literal["error", "warning", "note"]
 

@@ -5,7 +5,7 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from sandbox.policy import Policy
+from sandbox.policy.loader import Policy
 from tools.policy_lint.finding import Finding, Rule
 from tools.policy_lint.subject import Subject
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from sandbox.checker import check
-from sandbox.policy import Policy, did_you_mean
+from sandbox.check.checker import check
+from sandbox.policy.loader import Policy, did_you_mean
 from tools.policy_lint.finding import Finding, Rule, finding
 from tools.policy_lint.interpreter import Interpreter
 from tools.policy_lint.modules import gives, pure

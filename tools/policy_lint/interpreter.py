@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sandbox import syscalls
-from sandbox.generation import Generation, SandboxUnavailable, ZygoteGone
-from sandbox.outcome import Outcome
-from sandbox.policy import ESSENTIAL_LAYERS, Identity, Limits, Policy, Rlimits
-from sandbox.request import request
+from sandbox.fork_server.outcome import Outcome
+from sandbox.fork_server.request import request
+from sandbox.fork_server.zygote_process import Generation, SandboxUnavailable, ZygoteGone
+from sandbox.kernel import syscalls
+from sandbox.policy.loader import ESSENTIAL_LAYERS, Identity, Limits, Policy, Rlimits
 from tools.policy_lint.modules import OUTSIDE, gives
 
 _EXPLORER = Path(__file__).with_name("in_guest.py")

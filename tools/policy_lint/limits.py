@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.document import At, dotted
-from sandbox.policy import Policy
+from sandbox.policy.document import At, dotted
+from sandbox.policy.loader import Policy
 from tools.policy_lint.finding import Finding, Rule
 from tools.policy_lint.interpreter import ROOMY_RLIMITS, Interpreter
 from tools.policy_lint.subject import Subject

@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from sandbox.checker import check
-from sandbox.generation import SandboxUnavailable
-from sandbox.policy import Policy
+from sandbox.check.checker import check
+from sandbox.fork_server.zygote_process import SandboxUnavailable
+from sandbox.policy.loader import Policy
 from tools.policy_lint import (
     acceptance,
     denials,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from sandbox.policy import did_you_mean
+from sandbox.policy.loader import did_you_mean
 from tools.policy_lint import diff, formats, lint, probe
 from tools.policy_lint import program as programs
 from tools.policy_lint.finding import Finding, Rule, in_order

@@ -6,7 +6,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sandbox.policy import Policy, did_you_mean
+from sandbox.policy.loader import Policy, did_you_mean
 from tools.policy_lint.finding import Finding, Rule
 from tools.policy_lint.subject import Subject
 

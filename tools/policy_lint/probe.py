@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sandbox.policy import Policy
+from sandbox.policy.loader import Policy
 from sandbox.sandbox import BoundaryOpen, Sandbox, SandboxUnavailable
 from tools.policy_lint.finding import Finding, Rule
 from tools.policy_lint.subject import Subject

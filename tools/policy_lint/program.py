@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from sandbox.checker import Violation, check
-from sandbox.policy import Policy
+from sandbox.check.checker import Violation, check
+from sandbox.policy.loader import Policy
 from tools.policy_lint.subject import Subject
 
 # Rules of the checker that one field of the policy decides; all others are the checker's own.

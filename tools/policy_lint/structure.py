@@ -51,7 +51,7 @@ _RULES = {
         "A field that no policy has",
         f"{_REFUSED}. A misspelt limit is no limit.",
         "cpu_second: 2",
-        "Write the name as in sandbox/policy.schema.json, under the heading that it belongs to.",
+        "Write the name as in sandbox/policy/schema.json, under the heading that it belongs to.",
     ),
     "missing-key": (
         "A field is missing",
@@ -99,7 +99,7 @@ _RULES = {
         "A system call, group or condition that nobody knows",
         f"{_REFUSED}. A misspelt call would not be denied.",
         "- ptrce",
-        "Write the name as in sandbox/syscalls.py (groups) or sandbox/seccomp.py (conditions).",
+        "Write the name as in syscalls.py (groups) or seccomp.py (conditions) of sandbox/kernel/.",
     ),
     "limits-contradict": (
         "Two limits contradict each other",

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.document import At, Document, Place, read_document
-from sandbox.policy import Policy, PolicyError, parse_policy
+from sandbox.policy.document import At, Document, Place, read_document
+from sandbox.policy.loader import Policy, PolicyError, parse_policy
 from tools.policy_lint.finding import Finding, Rule, finding
 
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sandbox.policy import Policy
+from sandbox.policy.loader import Policy
 from tools.policy_lint.finding import Finding, Rule
 from tools.policy_lint.honest import HONEST
 from tools.policy_lint.subject import Subject

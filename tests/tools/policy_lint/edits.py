@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from sandbox.document import parse_document
-from sandbox.policy import PolicyError, parse_policy
+from sandbox.policy.document import parse_document
+from sandbox.policy.loader import PolicyError, parse_policy
 from tools.policy_lint import lint
 from tools.policy_lint.finding import Finding
 from tools.policy_lint.subject import Subject

@@ -33,7 +33,7 @@ ATTRS = """
 DENIED = re.findall(r"  - '@\w[\w-]*'\n|  - \w+\(\w+\)\n", POLICY.split("denied_syscalls:")[1])
 
 QUICK_MISTAKES = [
-    # structure: the rest of it is in tests/sandbox/test_policy.py
+    # structure: the rest of it is in tests/sandbox/policy/test_loader.py
     Mistake("file", POLICY, "⌖# nothing"),
     Mistake("yaml-syntax", "'@network-io'", "⌖@network-io"),
     Mistake("yaml-syntax", "  - json\n", "   ⌖- json\n"),
@@ -205,7 +205,7 @@ def check(mistake: Mistake, rules: frozenset[str]) -> None:
     assert (mistake.rule, line) in [(one.rule.id, one.line) for one in found], found
     assert all(one.message and one.cure for one in found)
     if subject(text).policy is None:
-        return  # what to write instead is in words; tests/sandbox/test_policy.py has them
+        return  # what to write instead is in words; tests/sandbox/policy/test_loader.py has them
     for _ in range(9):
         if not found:
             return

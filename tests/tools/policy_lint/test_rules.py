@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.generation import SandboxUnavailable
-from sandbox.policy import Policy
+from sandbox.fork_server.zygote_process import SandboxUnavailable
+from sandbox.kernel.syscalls import GROUPS, expand
+from sandbox.policy.loader import Policy
 from sandbox.sandbox import Sandbox
-from sandbox.syscalls import GROUPS, expand
 from tests.tools.policy_lint.edits import POLICY, QUICK, subject
 from tools.policy_lint import interpreter, limits, lint, modules, names, words
 from tools.policy_lint.denials import NEEDS
@@ -87,7 +87,7 @@ def test_a_container_may_have_less_memory_than_its_machine(tmp_path: Path, name:
         ("subprocess", "processes, threads and signals"),
         ("importlib.resources", "the interpreter's insides"),
         ("json.tool", "files"),
-        ("sandbox.guest", "the bot itself"),
+        ("sandbox.fork_server.guest", "the bot itself"),
         ("_abc", "the interpreter's insides"),
         ("json", None),
         ("collections.abc", None),

@@ -1,0 +1,1 @@
+"""What Telegram talks to: an update in, a program run in the sandbox, an answer out."""

@@ -1,0 +1,1 @@
+"""Answers as people see them: safe text, within Telegram's limits."""

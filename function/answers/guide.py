@@ -1,0 +1,56 @@
+"""What the bot says of itself: greeting, help, privacy, and how to send a program."""
+
+from function.answers.replies import Part, compose, say, size
+from function.telegram.bot_api import Message, Wish
+from sandbox import Policy
+
+SEND_AS_TEXT = say("I cannot fetch files here. Please send the program as a text message instead.")
+NOT_A_PROGRAM = say("This file is too long or no text. Please send the program as a message.")
+MODE_IS_PRIVATE = say("Compact or full answers are your own choice: send /mode to me in private.")
+
+EXAMPLES = (
+    "2+2",
+    "math.sqrt(2) * 10**3",
+    "total = 0\nfor year in range(1, 11):\n    total = (total + 1200) * 1.03\nround(total, 2)",
+)
+PRIVACY = (
+    "Your programs run in a sandbox that ends with them. They and their output are not logged.\n"
+    "Kept are: your choice of /mode; for a day, a fingerprint of each message that I answered,"
+    " to tell whether an edit changed it; for two hours, my answers, to repeat one that was lost"
+    " on its way. Nothing is given to others."
+)
+
+MESSAGES: dict[Wish, Message] = {
+    "privacy": say(PRIVACY),
+    "usage": say("Send a program after the command, for example: `/cl 2+2`"),
+    "unknown_command": say("I know no such command. Send me Python, for example `2+2`, or /help."),
+    "no_text": say("I can read text only. Send me Python, for example `2+2`, or /help."),
+}
+"""The answers that are always the same, by what was wished."""
+
+
+def help_message(policy: Policy, username: str | None) -> Message:
+    """What the bot does, with examples, and the imports and limits that are in force."""
+    limits, rlimits = policy.limits, policy.rlimits
+    inline = f" In any chat: `@{username} 2+2`." if username else ""
+    about = (
+        "I am a Python calculator. Send me anything from a sum to a whole program:"
+        " I answer with what it prints and the value of its last expression.\n"
+    )
+    rules = (
+        f"\nIn groups: `/cl 2+2`, or a reply to me.{inline}\n"
+        f"Ready to use: {', '.join(sorted(policy.preloaded))}.\n"
+        f"May be imported: {', '.join(sorted(policy.allowed_imports))}.\n"
+        f"Limits: {rlimits.cpu_seconds} s of computing, {limits.wall_seconds} s in all,"
+        f" {rlimits.address_space_mib} MiB of memory, {size(limits.output_bytes)} printed,"
+        f" {size(limits.source_bytes)} of program.\n"
+        "/mode: compact or full answers. /privacy: what is kept."
+    )
+    examples: list[Part] = [("pre" if "\n" in text else "code", text) for text in EXAMPLES]
+    return compose([("", about), *examples, ("", rules)])
+
+
+def mode_message(compact: bool) -> Message:
+    """Says which of the two kinds of answer is in force now."""
+    kind, example = ("compact", "4") if compact else ("full", "4 = 2+2")
+    return say(f"Answers are {kind} now: `{example}`. /mode changes it back.")

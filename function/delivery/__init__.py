@@ -1,0 +1,1 @@
+"""Each update answered once: deduplicated, leased among replicas, delivered or kept."""

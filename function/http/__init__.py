@@ -1,0 +1,1 @@
+"""The routes: requests in, statuses and JSON out."""

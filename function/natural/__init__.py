@@ -1,0 +1,1 @@
+"""What people type that is not Python: a side building, on which nothing leans."""

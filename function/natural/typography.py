@@ -1,0 +1,159 @@
+"""What phones, chat clients and consoles do to a program's text, undone.
+
+`normalise` is for text that does not parse as it stands, so no mapping here can change the meaning
+of a valid program. Inside string literals everything stays as it was typed, if that parses.
+"""
+
+import ast
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterator
+
+from sandbox import parse
+
+CHARACTERS = {
+    "*": "×✕✖⨯∗∙⋅·",
+    "/": "÷∕⁄➗",
+    "-": "−‐‑‒–—―⁃﹘﹣➖",
+    "+": "➕﹢",
+    "<=": "≤⩽",
+    ">=": "≥⩾",
+    "!=": "≠",
+    "->": "→",
+    "...": "…",
+    ",": "،、",
+    ".": "٫。",
+    "": "٬\ufe0f\u20e3",  # thousands mark; what makes an emoji of a digit or a sign
+    "\n": "\x85\u2028\u2029",
+}
+"""Python's own characters, each with what is typed in its place. See `_plain` for whole ranges."""
+
+_DOUBLE, _SINGLE = "“”„‟", "‘’‚‛"
+_PLAIN = {ord(char): plain for plain, chars in CHARACTERS.items() for char in chars}
+_QUOTES = str.maketrans(_DOUBLE + "«»" + _SINGLE, '"' * 6 + "'" * 4)
+_SHIFTS = str.maketrans({"«": "<<", "»": ">>"})  # Telegram Desktop replaces << and >> so
+
+# Every alternative matches to the end of its line or text when unclosed: so the scan is linear.
+_PIECE = re.compile(
+    rf"""
+    (?P<kept> \#[^\n]*
+      | \"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z) | '''(?:[^\\]|\\.)*?(?:'''|\Z)
+      | "(?:[^"\\\n]|\\.)*"? | '(?:[^'\\\n]|\\.)*'? )
+  | [{_DOUBLE}]{{3}} (?P<long>.*?) (?:[{_DOUBLE}"]{{3}}|\Z)
+  | [{_DOUBLE}] (?P<double>[^{_DOUBLE}"\n]*) [{_DOUBLE}"]?
+  | [{_SINGLE}] (?P<single>[^{_SINGLE}'\n]*) [{_SINGLE}']?
+  | « (?P<angle>[^«»\n]*) »
+  | (?P<code> [^\#"'{_DOUBLE}{_SINGLE}«]+ | « )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.:?|In \[\d+\]:) ?")
+_CONSOLE = re.compile(r"^\s*(?:>>>|In \[\d+\]:)", re.MULTILINE)
+_LANGUAGE = re.compile(r"[A-Za-z][\w+#.-]*[ \t]*")
+
+
+def normalise(source: str) -> str | None:
+    """Return the program that `source` was before it was typeset, or None.
+
+    None means that `source` parses as it is, or that nothing here makes it parse.
+    """
+    if parses(source):
+        return None
+    for text in dict.fromkeys(_readings(source)):
+        if text and parses(text):
+            return text
+    return None
+
+
+def parses(source: str) -> bool:
+    """Tell whether `source` is Python, for any text at all. Nothing is compiled or run."""
+    return isinstance(parse(source), ast.Module)
+
+
+def plain(source: str) -> str:
+    """Return `source` without wrapping and typesetting, whether or not it is Python then."""
+    return _trim(_map_code(unwrap(source)))
+
+
+def unwrap(source: str) -> str:
+    """Return what is inside fences, backticks or a console transcript (its prompted lines)."""
+    text = source.strip("\n")
+    inner = text.strip("` \t\n")
+    if text.lstrip().startswith("```"):
+        language, newline, rest = inner.partition("\n")
+        fenced = newline and _LANGUAGE.fullmatch(language)
+        text = rest if fenced else text.strip().strip("`").strip("\n")
+    elif inner != text.strip():
+        text = inner
+    if _CONSOLE.search(text):
+        prompts = ((line, _PROMPT.match(line)) for line in text.splitlines())
+        text = "\n".join(line[prompt.end() :] for line, prompt in prompts if prompt)
+    return text
+
+
+def _readings(source: str) -> Iterator[str]:
+    text = unwrap(source)
+    first, newline, rest = text.partition("\n")
+    for shape in (text, textwrap.dedent(text), first.lstrip() + newline + textwrap.dedent(rest)):
+        yield _trim(_map_code(shape))
+        yield _trim(_map_code(shape.translate(_SHIFTS)))
+        yield _trim(_map_characters(shape.translate(_QUOTES)))
+
+
+def _map_code(text: str) -> str:
+    """Map what is outside string literals and comments, and the quotes around literals."""
+
+    def mapped(piece: re.Match[str]) -> str:
+        match piece.lastgroup:
+            case "code":
+                return _map_characters(piece[0])
+            case "long":
+                return f'"""{piece["long"]}"""'
+            case "double" | "angle" as name:
+                return f'"{piece[name]}"'
+            case "single":
+                return f"'{piece['single']}'"
+        return piece[0]
+
+    return _PIECE.sub(mapped, text)
+
+
+def _map_characters(text: str) -> str:
+    return text if text.isascii() else "".join(map(_plain, text))
+
+
+def _plain(char: str) -> str:
+    if char.isascii():
+        return char
+    if (mapped := _PLAIN.get(ord(char))) is not None:
+        return mapped
+    if "！" <= char <= "～":  # the full-width forms of ASCII
+        return chr(ord(char) - 0xFEE0)
+    if char.isdecimal():
+        return str(unicodedata.decimal(char))
+    match unicodedata.category(char):
+        case "Zs":
+            return " "
+        case "Cf":  # zero-width and directional marks
+            return ""
+    return char
+
+
+def _trim(text: str) -> str:
+    """Drop the question around a sum (`= 2+2`, `2+2 = ?`) and emoji at either end."""
+    end = len(text)
+    while end and (text[end - 1] in "=? \t\r\n" or _is_emoji(text[end - 1])):
+        end -= 1
+    start = 0
+    while start < end and _is_emoji(text[start]):
+        start += 1
+    if not text[start:end][:1].isspace():  # an operand, as in `😀+1`
+        start = 0
+    text, question = text[start:end], text[start:end].lstrip()
+    return question.lstrip("=¿ ") if start or question[:1] in ("=", "¿") else text
+
+
+def _is_emoji(char: str) -> bool:
+    # From U+2300 on, for the degree sign and the like are symbols too. A skin tone is category Sk.
+    return char >= "\u2300" and unicodedata.category(char) in ("So", "Sk")

@@ -1,0 +1,1 @@
+"""What the bot remembers: in memory, in a file, or on a Redis server."""

@@ -1,0 +1,1 @@
+"""The Bot API: its JSON to and from our types, and a client for its calls."""

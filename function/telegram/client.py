@@ -1,0 +1,206 @@
+"""Calls to a Bot API server: Telegram's own, or a local one (https://core.telegram.org/bots/api).
+
+What can be cured is: a rate limit is waited for, a moved chat followed, a text sent plainly when
+its entities are refused. The token is in every URL, so no error or log line here shows one.
+"""
+
+import json
+import logging
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import urllib3
+
+from function.errors import Refused, Undelivered
+from function.telegram.bot_api import Json
+
+log = logging.getLogger(__name__)
+logging.getLogger("urllib3").setLevel(logging.WARNING)  # below that it logs URLs
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 15.0
+PATIENCE_SECONDS = 25.0  # for all tries of a call; Telegram waits 60 s for a webhook's answer
+FIRST_PAUSE_SECONDS = 0.5
+CONNECTIONS = 64  # kept open; as many as the service has threads
+CURES = 3  # of one call, each by changing it
+
+Files = Mapping[str, tuple[str, bytes]]
+
+
+class BotApi:
+    """A client for one bot; safe to use from many threads. Every method may raise BotApiError."""
+
+    def __init__(self, token: str, base_url: str, patience: float = PATIENCE_SECONDS) -> None:
+        self._token = token
+        self._base_url = base_url.rstrip("/")
+        self._patience = patience
+        self._pool = urllib3.PoolManager(maxsize=CONNECTIONS, retries=False)
+
+    def __repr__(self) -> str:
+        return f"BotApi({self._base_url})"
+
+    def close(self) -> None:
+        """Close the connections that are kept open."""
+        self._pool.clear()
+
+    def deliver(self, call: Json, files: Files | None = None) -> Any:
+        """Make a call such as `{"method": "sendMessage", ...}`, curing what can be cured.
+
+        Returns the result; None where there is nobody to tell any more (403), or nothing to do.
+        """
+        params = dict(call)
+        method = params.pop("method")
+        for _ in range(CURES):
+            try:
+                return self.call(method, params, files)
+            except Refused as error:
+                if error.code == 403 or "message is not modified" in error.description.lower():
+                    log.info("not delivered: %s", error)
+                    return None
+                cured = cure(params, error)
+                if cured is None:
+                    raise
+                log.info("tried again in another form: %s", error)
+                params = cured
+        return self.call(method, params, files)
+
+    def call(
+        self,
+        method: str,
+        params: Json | None = None,
+        files: Files | None = None,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> Any:
+        """Make a call as it is and return its result, waiting out rate limits and outages.
+
+        `files` are uploads by parameter: a file's name and content. A call whose answer was lost
+        is made again, so it may be done twice.
+        """
+        deadline = time.monotonic() + self._patience
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return self._call_once(method, params or {}, files, answer_seconds)
+            except _Later as error:
+                # Half to all of a pause, so that many callers do not come back at once.
+                wait = error.seconds or pause * (1 + random.random()) / 2  # nosec B311
+                if time.monotonic() + wait > deadline:
+                    raise Undelivered(f"{method}: {error}", error.seconds) from None
+            time.sleep(wait)
+            pause *= 2
+
+    def fetch_text(self, file_id: str, max_bytes: int) -> str:
+        """Return the content of a file that was sent to the bot.
+
+        Raises ValueError for a file that is longer, is no text in UTF-8, or is gone.
+        """
+        try:
+            path = self.call("getFile", {"file_id": file_id})["file_path"]
+            content = self._download(path, max_bytes)
+        except (Refused, KeyError, TypeError):
+            raise ValueError("the file cannot be had") from None
+        if len(content) > max_bytes:
+            raise ValueError(f"the file is longer than {max_bytes} bytes")
+        return content.decode("utf-8-sig")
+
+    def _download(self, path: str, max_bytes: int) -> bytes:
+        """Return a file, or its first `max_bytes` + 1 bytes."""
+        url = f"{self._base_url}/file/bot{self._token}/{path}"
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=ANSWER_SECONDS)
+        try:
+            response = self._pool.request("GET", url, timeout=timeout, preload_content=False)
+            try:
+                if response.status != 200:
+                    raise Refused("getFile", response.status, "no such file", {})
+                return response.read(max_bytes + 1)
+            finally:
+                response.close()
+        except urllib3.exceptions.HTTPError as error:
+            raise Undelivered(f"getFile: {type(error).__name__}") from None
+
+    def _call_once(
+        self, method: str, params: Json, files: Files | None, answer_seconds: float
+    ) -> Any:
+        try:
+            response = self._pool.request(
+                "POST",
+                f"{self._base_url}/bot{self._token}/{method}",
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=answer_seconds),
+                **_body(params, files),
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise _Later(type(error).__name__) from None
+        try:
+            answer = json.loads(response.data)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise _Later(f"{response.status} and no JSON object")
+        if answer.get("ok") is True:
+            return answer.get("result")
+        code = answer.get("error_code")
+        raise _failure(method, code if isinstance(code, int) else response.status, answer)
+
+
+class _Later(Exception):
+    """A call that may be done if made again, after so many seconds if these are known."""
+
+    def __init__(self, reason: str, seconds: float = 0) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
+def _failure(method: str, code: int, answer: Json) -> Exception:
+    description = str(answer.get("description", ""))
+    parameters = answer.get("parameters")
+    parameters = parameters if isinstance(parameters, dict) else {}
+    if code == 429:
+        return _Later(f"429 {description}", float(parameters.get("retry_after", 1)))
+    if code >= 500:
+        return _Later(f"{code} {description}")
+    return Refused(method, code, description, parameters)
+
+
+def _body(params: Json, files: Files | None) -> dict[str, Any]:
+    if not files:
+        return {"json": params}
+    fields: dict[str, Any] = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in params.items()
+    }
+    for name, (filename, content) in files.items():
+        fields[name] = filename, content, "text/plain; charset=utf-8"
+    return {"fields": fields}
+
+
+def cure(params: Json, error: Refused) -> Json | None:
+    """Return other parameters with which a refused call should be done, or None.
+
+    The server's descriptions are in telegram-bot-api's Client.cpp and tdlib; none is documented.
+    """
+    description = error.description.lower()
+    migrated = error.parameters.get("migrate_to_chat_id")
+    if isinstance(migrated, int) and migrated != params.get("chat_id"):
+        return params | {"chat_id": migrated}
+    if "too long" in description:
+        for name in ("text", "caption"):
+            if len(text := params.get(name, "")) > 1:
+                return _without(params, "entities", "caption_entities") | {
+                    name: text[: len(text) // 2] + "…"
+                }
+    curable = (
+        ("entit", ("entities", "caption_entities", "parse_mode")),
+        ("repl", ("reply_parameters",)),
+        ("thread", ("message_thread_id",)),
+        ("topic", ("message_thread_id",)),
+    )
+    for word, names in curable:
+        if word in description and any(name in params for name in names):
+            return _without(params, *names)
+    return None
+
+
+def _without(params: Json, *names: str) -> Json:
+    return {name: value for name, value in params.items() if name not in names}

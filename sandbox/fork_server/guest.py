@@ -1,0 +1,240 @@
+"""One program: read it, evaluate it, echo the last expression's value, and exit.
+
+Runs in a confined child of the zygote. Whatever is decided here is defence in depth and comfort:
+the program may do with this process what it likes, and what comes out of it is never trusted.
+Standard library only, and little of it: this module is loaded by the process that forks guests.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import io
+import os
+import resource
+import struct
+import sys
+import types
+
+from sandbox.fork_server import user_defined
+
+TYPE_CHECKING = False  # as in typing, which would bring 440 KiB
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any, NoReturn
+
+# What a guest reads (`request.py` writes it): flags, and how many bytes are statements; then
+# these and the last expression, in UTF-8.
+REQUEST = struct.Struct("=BI")
+HELPERS, UNCHECKED, SEVERAL_LINES = 1, 2, 4
+
+# How a program ended by its guest's own word: verdict, CPU microseconds, peak KiB; then the error's
+# text. A hostile program can write what it likes here: it is shown to its sender alone, and the
+# guest is killed as soon as it has spoken.
+REPORT = struct.Struct("=Bqq")
+OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT, NOT_CONFINED = range(6)
+
+_NAME = "<program>"
+_ERROR_CHARACTERS = 2000
+
+
+class World:
+    """What a program finds, made once by the zygote: its own module, and room to print."""
+
+    def __init__(self, main: types.ModuleType, stdout: io.TextIOWrapper) -> None:
+        self.main = main
+        self.stdout = stdout
+
+
+def main(world: World) -> NoReturn:
+    """Read one program from descriptor 0, run it, report on descriptor 2, and end the process."""
+    namespace = world.main.__dict__
+    _run("", "2+2", namespace, False, _NOWHERE)  # makes this process's copies of what it needs
+    asked = _read_request()
+    if not asked:  # let go without one
+        os._exit(0)
+    flags, length = REQUEST.unpack_from(asked)
+    statements = asked[REQUEST.size : REQUEST.size + length].decode("utf-8", "surrogatepass")
+    expression = asked[REQUEST.size + length :].decode()
+    if flags & HELPERS:
+        namespace.update(_HELPERS)
+    if flags & UNCHECKED:
+        namespace["__builtins__"] = builtins
+    end(*_run(statements, expression, namespace, bool(flags & SEVERAL_LINES), world.stdout))
+
+
+def rehearse(statements: str, expression: str, namespace: dict[str, Any]) -> str:
+    """Run a trusted program into the void, and return its error's one line, empty for none."""
+    sys.stdout, kept = _NOWHERE, sys.stdout
+    _, error = _run(statements, expression, namespace, True, _NOWHERE)
+    sys.stdout = kept
+    return error
+
+
+def end(verdict: int, error: str = "") -> NoReturn:
+    """Report how the program ended, and end the process without any clean-up."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = round((usage.ru_utime + usage.ru_stime) * 1e6)
+    report = REPORT.pack(verdict, cpu, usage.ru_maxrss)
+    try:
+        os.write(2, report + error.encode("utf-8", "backslashreplace"))
+    finally:
+        os._exit(0)
+
+
+def _read_request() -> bytes:
+    data = b""
+    while chunk := os.read(0, 1 << 17):
+        data += chunk
+    os.close(0)
+    return data
+
+
+def _text(raw: Any) -> io.TextIOWrapper:
+    """Return a stream that holds nothing back, for a program may be killed at any time."""
+    return io.TextIOWrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)
+
+
+class _Capped(io.RawIOBase):
+    """A descriptor that takes so many bytes; at the first one too many the process exits."""
+
+    def __init__(self, descriptor: int, limit: int) -> None:
+        self._descriptor = descriptor
+        self._left = limit
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        taken = bytes(data[: self._left])
+        try:
+            written = os.write(self._descriptor, taken) if taken else 0
+        except BlockingIOError:  # the pipe is full, and nobody reads before this process ends
+            written = 0
+        if written < len(data):
+            end(OUTPUT_LIMIT)
+        self._left -= written
+        return written
+
+
+_NOWHERE = _text(io.BytesIO())
+_HELPERS = {name: getattr(user_defined, name) for name in user_defined.__all__}
+
+
+def prepare(
+    preloaded: Mapping[str, types.ModuleType],
+    removed: Collection[str],
+    allowed: frozenset[str],
+    output_bytes: int,
+) -> World:
+    """Return what programs find, and make it the module `__main__` and the standard output.
+
+    Takes the names that are there without an import, the builtins that are not, the modules that
+    may be imported, and how much may be printed.
+    """
+    main_module = types.ModuleType("__main__")
+    main_module.__dict__.update(preloaded)
+    main_module.__dict__["__builtins__"] = _reduced_builtins(removed, allowed)
+    sys.modules["__main__"] = main_module
+    sys.stdout = _text(_Capped(1, output_bytes))
+    return World(main_module, sys.stdout)
+
+
+def _reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:
+    """Return the builtins without those removed, and with an import of allowed modules alone."""
+    reduced = {
+        name: value
+        for name, value in vars(builtins).items()
+        if name not in removed and not name.startswith("__")
+    }
+    reduced["__build_class__"] = builtins.__build_class__
+    reduced["__import__"] = _guarded_import(allowed)
+    return reduced
+
+
+def _guarded_import(allowed: frozenset[str]) -> Callable[..., types.ModuleType]:
+    real_import = builtins.__import__
+
+    def guarded(
+        name: str,
+        globals: Mapping[str, object] | None = None,  # noqa: A002
+        locals: Mapping[str, object] | None = None,  # noqa: A002
+        fromlist: Any = (),
+        level: int = 0,
+    ) -> types.ModuleType:
+        # The interpreter's own C code (strptime, big integers) imports through its caller's
+        # builtins and passes a list (Python/import.c, PyImport_Import); a statement does not.
+        if type(fromlist) is list:
+            return real_import(name, globals, locals, fromlist, level)
+        if level or name not in allowed:
+            raise ImportError(f"{name} may not be imported here")
+        if not fromlist:
+            return real_import(name)
+        module = importlib.import_module(name)
+        for item in fromlist:
+            if item != "*" and not hasattr(module, item):  # nor is a submodule looked for
+                raise ImportError(f"cannot import name {item!r} from {name!r}")
+            value = getattr(module, item, None)
+            if isinstance(value, types.ModuleType) and value.__name__ not in allowed:
+                raise ImportError(f"{name}.{item} may not be imported here")
+        return module
+
+    return guarded
+
+
+def _run(
+    statements: str,
+    expression: str,
+    namespace: dict[str, Any],
+    has_lines: bool,
+    stdout: io.TextIOWrapper,
+) -> tuple[int, str]:
+    """Run every statement; then print the expression's value unless it is None.
+
+    Returns the verdict, and an error's one line, with its line if `has_lines`.
+    """
+    try:
+        try:
+            first = compile(statements, _NAME, "exec", dont_inherit=True) if statements else None
+            last = compile(expression, _NAME, "eval", dont_inherit=True) if expression else None
+        except (SyntaxError, ValueError) as error:
+            return SYNTAX_ERROR, _describe(error, has_lines)
+        # To run it is what this process, confined and of no other use, exists for.
+        if first is not None:
+            exec(first, namespace)  # nosec B102
+        if last is not None:
+            value = eval(last, namespace)  # nosec B307
+            if value is not None:
+                print(value, file=stdout)
+        return OK, ""
+    except MemoryError:
+        return MEMORY_LIMIT, ""
+    except SystemExit as error:
+        return (ERROR, _describe(error, has_lines)) if error.code else (OK, "")
+    except BaseException as error:
+        return ERROR, _describe(error, has_lines)
+
+
+def _describe(error: BaseException, has_lines: bool) -> str:
+    """Return one line: the error's type and text, and its line in the program if `has_lines`."""
+    name = type(error).__name__
+    try:
+        if isinstance(error, SyntaxError):
+            text, line = str(error.msg), error.lineno
+        else:
+            text, line = str(error), _line_of(error)
+        text = " ".join(text.split("\n"))[:_ERROR_CHARACTERS]
+    except BaseException as second:  # the program's own exception class may do anything
+        text, line = f"({type(second).__name__} in its text)", None
+    message = f"{name}: {text}" if text else name
+    return f"{message} (line {line})" if line is not None and has_lines else message
+
+
+def _line_of(error: BaseException) -> int | None:
+    line = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == _NAME:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line

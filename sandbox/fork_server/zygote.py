@@ -1,0 +1,392 @@
+"""The fork server: one clean, single-threaded process that prepares guests.
+
+Started by exec (`zygote_process.py` has the command), with the descriptor of a SOCK_SEQPACKET
+socket to the function.
+Messages on it:
+- in, once: the configuration as JSON (`sandbox.fork_server.zygote_process` writes it);
+- out, once: `{"layers": {...}}`, or `{"failed": layer, "reason": text}` and the process ends;
+- out, per prepared guest: its number, with four descriptors: where to write the program, where
+  its output and its report can be read, and where this process will say how it ended;
+- in, per guest: its number when it was taken, from when on it has `wall_seconds`;
+- end of file: no more guests are wanted; those that run may finish within their time.
+
+The prepared guests wait inside the socket, so whoever receives from it has one, without a hop.
+A guest whose end nobody waits for any more is killed: it was answered, or the function has died.
+No secret is ever in this process. Standard library only, and little of it: each guest pays for the
+memory here, twice, when it is forked and when it ends. So socket and typing are not loaded.
+"""
+
+from __future__ import annotations
+
+import _random
+import _socket
+import ctypes
+import gc
+import importlib
+import itertools
+import json
+import os
+import random
+import select
+import signal
+import struct
+import sys
+import time
+import warnings
+from collections import deque
+
+from sandbox.fork_server import guest
+from sandbox.kernel import confine, landlock
+
+TYPE_CHECKING = False  # as in typing
+if TYPE_CHECKING:
+    from typing import Any
+
+GUEST = struct.Struct("=I")
+# How a guest ended: wait status, whether its time was up, user and system seconds, peak KiB.
+ENDING = struct.Struct("=i?ddq")
+_DESCRIPTORS = struct.Struct("@4i")
+
+# While half of the guests are ready, another is prepared only when nothing has happened for so
+# long: a fork at once would take the core that the program just started needs.
+_CALM_SECONDS = 0.004
+
+# How often the zygote runs what every guest runs, until the interpreter has adapted to it
+# (PEP 659): what it keeps about code is then not changed, and copied, in every guest.
+_REHEARSALS = 50
+_NO_STEPS = (("rehearsal", os.getpid, ()),) * 8
+
+# Modules that the interpreter imports on its own while a program runs; loaded once, here.
+_LAZY = ("_strptime", "_pylong", "unicodedata")
+
+
+# fork(2) as libc has it. os.fork() also repairs locks and threads in the child, which this process
+# of one thread does not need, and which more than doubles a guest's page faults and price.
+_fork = ctypes.PyDLL(None).fork
+
+# fcntl(2), without the module, whose five mappings each guest would copy.
+_fcntl, _F_SETPIPE_SZ = ctypes.CDLL(None).fcntl, 1031
+
+
+class _Child:
+    __slots__ = ("is_late", "pid", "pidfd", "slot", "status")
+
+    def __init__(self, pidfd: int, pid: int, slot: int, status: int) -> None:
+        self.pidfd = pidfd
+        self.pid = pid
+        self.slot = slot
+        self.status = status
+        self.is_late = False
+
+
+class _ForkServer:
+    def __init__(self, control: _socket.socket, config: dict[str, Any]) -> None:
+        self.control = control
+        self.config = config
+        self.world = _world(config)
+        self.rlimits = tuple((which, limit) for which, limit in config["rlimits"])
+        self.filter = bytes.fromhex(config["filter"]) or None
+        self.ruleset: tuple[int, int] | None = None
+        self.steps: list[tuple[confine.Step, ...]] = []  # by slot
+        self.random_sources: list[random.Random] = []
+        self.numbers = itertools.count()
+        self.slots = deque(range(config["uid_count"]))  # one uid each, reused as late as possible
+        self.children: dict[int, _Child] = {}  # by pidfd
+        self.awaited: dict[int, _Child] = {}  # by status pipe, while someone can read that
+        self.idle: dict[int, _Child] = {}  # by number
+        self.running: dict[_Child, float] = {}  # and when their time is up, the first one first
+        self.poll = select.epoll()
+        self.next = (0, 0, 0, 0)  # of the guest that is forked: slot, program, output, report
+
+    def warm_up(self) -> None:
+        """Run the policy's own programs, and what every guest runs."""
+        for statements, expression in (*self.config["warm_up"], *[("", "2+2")] * _REHEARSALS):
+            if error := guest.rehearse(statements, expression, self.world.main.__dict__.copy()):
+                raise confine.LayerError("warm_up", f"{statements or expression!r}: {error}")
+            confine.take(_NO_STEPS)
+        self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
+        self._seed()
+
+    def install_layers(self) -> dict[str, str]:
+        """Enter what guests inherit, try a whole guest, and return what is in force, by layer.
+
+        An empty text means absent. Raises confine.LayerError.
+        """
+        readable = _readable_paths(self.config["readable_paths"])
+        in_force = {"rlimits": f"{len(self.rlimits)} limits", "no_new_privs": "set"}
+        in_force["seccomp"] = f"{len(self.filter) // 8} instructions" if self.filter else ""
+        if self.config["namespaces"]:
+            confine.enter_namespaces(readable)
+            in_force["namespaces"] = "network, mount, PID, IPC, UTS"
+        abi = landlock.abi() if self.config["landlock"] else 0
+        if abi:
+            self.ruleset = landlock.create_ruleset(readable, abi), abi
+            in_force["landlock"] = f"ABI {abi}"
+        if self.config["uid"] and os.geteuid() == 0:
+            first = self.config["first_uid"]
+            in_force["uid"] = f"{first} to {first + self.config['uid_count'] - 1}"
+        self.steps = [confine.prepare(self._layers(slot)) for slot in self.slots]
+        self._try_a_guest()
+        return in_force
+
+    def _try_a_guest(self) -> None:
+        ours, theirs = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.dup2(theirs, 1)
+            try:
+                confine.take(self.steps[0])
+                os.write(1, b"{}")
+            except confine.LayerError as error:
+                os.write(1, json.dumps({"layer": error.layer, "reason": str(error)}).encode())
+            finally:
+                os._exit(0)
+        os.close(theirs)
+        report = os.read(ours, 1 << 16)
+        os.close(ours)
+        _, status = os.waitpid(pid, 0)
+        if report != b"{}":
+            failed = json.loads(report or b"{}")
+            raise confine.LayerError(
+                failed.get("layer", "guest"), failed.get("reason", f"wait status {status}")
+            )
+
+    def _layers(self, slot: int) -> confine.Layers:
+        uid = None
+        if self.config["uid"] and os.geteuid() == 0:
+            uid = self.config["first_uid"] + slot
+        return confine.Layers(self.rlimits, uid, self.ruleset, self.filter)
+
+    def serve(self) -> bool:
+        """Prepare guests and report their ends until nobody wants more and the last is gone.
+
+        Then returns False; in a guest, which must confine itself first of all, True.
+        """
+        self.control.setblocking(False)
+        control = self.control.fileno()
+        self.poll.register(control, select.EPOLLIN)
+        prepared = self.config["prepared"]
+        wanted = True
+        while wanted or self.children:
+            while wanted and len(self.idle) <= prepared // 2 and self.slots:
+                if (forked := self._prepare()) == 0:
+                    return True
+                if forked < 0:
+                    break
+            is_short = wanted and len(self.idle) < prepared and bool(self.slots)
+            events = self.poll.poll(self._patience(is_short))
+            if is_short and not events and self._prepare() == 0:
+                return True
+            for descriptor, _ in events:
+                if descriptor in self.children:
+                    self._reap(descriptor)
+                elif descriptor in self.awaited:
+                    self._abandon(descriptor)
+                elif descriptor == control and not self._read_control():
+                    wanted = False
+                    self.poll.unregister(control)
+                    self.control.close()
+                    for number in list(self.idle):
+                        self._start_clock(number)
+            if self.running:
+                self._end_the_late()
+        return False
+
+    def _patience(self, is_short: bool) -> float:
+        """Seconds to wait for events; -1 means for ever."""
+        if not self.running:
+            return _CALM_SECONDS if is_short else -1
+        patience = max(0.0, next(iter(self.running.values())) - time.monotonic())
+        return min(patience, _CALM_SECONDS) if is_short else patience
+
+    def _read_control(self) -> bool:
+        """Read the one message that epoll told of; False at the end."""
+        try:
+            message = self.control.recv(GUEST.size)
+        except BlockingIOError:
+            return True
+        except ConnectionResetError:
+            return False
+        if message:
+            self._start_clock(*GUEST.unpack(message))
+        return bool(message)
+
+    def _start_clock(self, number: int) -> None:
+        child = self.idle.pop(number)
+        if self.children.get(child.pidfd) is child:  # it may be dead already
+            self.running[child] = time.monotonic() + self.config["wall_seconds"]
+
+    def _end_the_late(self) -> None:
+        now = time.monotonic()
+        while self.running:
+            child, deadline = next(iter(self.running.items()))
+            if deadline > now:
+                return
+            del self.running[child]
+            child.is_late = True
+            signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+
+    def _prepare(self) -> int:
+        """Fork a guest and hand it out.
+
+        Returns 0 in the guest, else 1, or -1 where no other may be tried now.
+        """
+        number, slot = next(self.numbers), self.slots.popleft()
+        program, give_program = os.pipe()
+        take_output, output = os.pipe2(os.O_NONBLOCK)
+        take_report, report = os.pipe2(os.O_NONBLOCK)
+        take_status, status = os.pipe()
+        # Twice the limit, for a page of a pipe may stay half empty. Where the user's budget for
+        # pipes is spent (pipe(7)), output is cut earlier.
+        _fcntl(output, _F_SETPIPE_SZ, 2 * self.config["output_bytes"])
+        self._seed()
+        self.next = slot, program, output, report
+        pid = _fork()
+        if pid == 0:  # not a step more in code that the zygote has adapted, which adapts again
+            return 0
+        os.close(program)
+        os.close(output)
+        os.close(report)
+        handed = (give_program, take_output, take_report, take_status)
+        try:
+            if pid < 0:  # no process is left: those that run may end, and leave theirs
+                os.close(status)
+                self.slots.append(slot)
+                return -1
+            pidfd = os.pidfd_open(pid)
+            child = _Child(pidfd, pid, slot, status)
+            self.children[pidfd] = self.awaited[status] = child
+            self.poll.register(pidfd, select.EPOLLIN)
+            self.poll.register(status, 0)  # an error is told unasked: no reader is left, pipe(7)
+            rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTORS.pack(*handed))
+            self.control.sendmsg([GUEST.pack(number)], [rights])
+            self.idle[number] = child
+            return 1
+        except OSError:
+            return -1  # the function is gone, or holds no more; the guest ends by itself
+        finally:
+            for descriptor in handed:
+                os.close(descriptor)
+
+    def confine(self) -> None:
+        """Confine this process, a guest. Ends it if that cannot be done."""
+        slot, program, output, report = self.next
+        try:
+            os.dup2(program, 0)
+            os.dup2(output, 1)
+            os.dup2(report, 2)
+            confine.take(self.steps[slot])
+            gc.enable()
+        except BaseException as error:
+            guest.end(guest.NOT_CONFINED, f"{type(error).__name__}: {error}")
+
+    def _seed(self) -> None:
+        """Give the next guest random numbers of its own; itself it would copy pages for them."""
+        for source in self.random_sources:
+            _random.Random.seed(source, int.from_bytes(os.urandom(32)))
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed()
+
+    def _abandon(self, status: int) -> None:
+        self.poll.unregister(status)
+        signal.pidfd_send_signal(self.awaited.pop(status).pidfd, signal.SIGKILL)
+
+    def _reap(self, pidfd: int) -> None:
+        child = self.children.pop(pidfd)
+        self.running.pop(child, None)
+        self.poll.unregister(pidfd)
+        os.close(pidfd)
+        if self.awaited.pop(child.status, None) is None:
+            os.waitpid(child.pid, 0)
+        else:
+            self.poll.unregister(child.status)
+            _, status, usage = os.wait4(child.pid, 0)
+            time_used = usage.ru_utime, usage.ru_stime
+            ending = ENDING.pack(status, child.is_late, *time_used, usage.ru_maxrss)
+            try:
+                os.write(child.status, ending)
+            except BrokenPipeError:  # it was answered in this moment
+                pass
+        os.close(child.status)
+        self.slots.append(child.slot)
+
+
+# Kept here, for a guest that took it down would copy all its pages.
+_server: _ForkServer | None = None
+
+
+def _world(config: dict[str, Any]) -> guest.World:
+    modules = {name: importlib.import_module(name) for name in config["allowed_imports"]}
+    for name in _LAZY:
+        try:
+            importlib.import_module(name)
+        except ImportError:  # not in every version of Python
+            pass
+    return guest.prepare(
+        preloaded={name: modules[module] for name, module in config["preloaded"].items()},
+        removed=config["dangerous_names"],
+        allowed=frozenset(modules),
+        output_bytes=config["output_bytes"],
+    )
+
+
+def _readable_paths(paths: list[str]) -> list[str]:
+    """Return the policy's readable paths, with `@python` as the folders that imports read."""
+    found: list[str] = []
+    for path in paths:
+        found += [entry for entry in sys.path if entry] if path == "@python" else [path]
+    return found
+
+
+def _go_first() -> None:
+    """Let this process and the guests be the ones that go when memory runs out: proc(5)."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write("1000")
+    except OSError:  # then the kernel goes by size alone
+        pass
+
+
+def _start(control: _socket.socket) -> _ForkServer | None:
+    """Return the server that the configuration asks for, and report; None where it cannot be."""
+    config = json.loads(control.recv(1 << 20))
+    sys.path.pop(0)  # guests import nothing from the project
+    sys.set_int_max_str_digits(0)  # CPU is bounded in the guest, so length need not be
+    warnings.simplefilter("ignore")
+    server = None
+    try:
+        server = _ForkServer(control, config)
+        server.warm_up()
+        report: dict[str, Any] = {"layers": server.install_layers()}
+    except confine.LayerError as error:
+        report = {"failed": error.layer, "reason": str(error)}
+    except Exception as error:
+        report = {"failed": "zygote", "reason": f"{type(error).__name__}: {error}"}
+    gc.collect()
+    gc.freeze()
+    control.send(json.dumps(report).encode())
+    return None if "failed" in report else server
+
+
+def main() -> guest.World | None:
+    """Serve the function on the socket whose descriptor is the last argument.
+
+    Returns None when it wants no more; in each guest, what its program finds: with these frames
+    left, a program cannot walk its own back to what the fork server holds.
+    """
+    global _server
+    gc.disable()
+    _go_first()
+    _server = _start(_socket.socket(fileno=int(sys.argv[-1])))
+    if _server is None:
+        return None
+    sys.stdin = sys.stderr = None  # guests have none
+    try:
+        is_guest = _server.serve()
+    except BaseException:
+        sys.stderr = sys.__stderr__  # for the interpreter's last words
+        raise
+    if is_guest:
+        _server.confine()
+        return _server.world
+    return None

@@ -1,0 +1,246 @@
+"""The order in which a guest gives up its rights, for good, before any program reaches it.
+
+The zygote prepares the steps, and the freshly forked guest takes them; `enter_namespaces()` runs
+once in the zygote, so that it costs a guest nothing. Everything here fails closed: a layer that
+cannot be installed raises LayerError, and the guest ends without having read a program.
+Standard library only, and little of it: this module is loaded by the process that forks guests.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import resource
+import signal
+import struct
+from _socket import sethostname
+
+from sandbox.kernel import landlock
+
+TYPE_CHECKING = False  # as in typing, which every guest would pay for
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    # A layer's name, and a call that puts it on: it raises OSError or returns -1 if it cannot.
+    Step = tuple[str, Callable[..., object], tuple[object, ...]]
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # prctl(2)
+_CAPABILITY_VERSION_3 = 0x20080522  # capget(2)
+
+_CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000  # unshare(2)
+_CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+_MS_BIND, _MS_REC, _MS_PRIVATE, _MNT_DETACH = 4096, 16384, 1 << 18, 2  # mount(2), umount2(2)
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4  # mount_setattr(2)
+_SYS_MOUNT_SETATTR = 442
+_SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_SYS_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SECCOMP_SET_MODE_FILTER = 1  # seccomp(2)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_NO_CAPABILITIES = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+
+
+class LayerError(Exception):
+    """A layer could not be installed: which one, and the kernel's reason."""
+
+    def __init__(self, layer: str, reason: object) -> None:
+        super().__init__(f"{layer}: {reason}")
+        self.layer = layer
+
+
+class Layers:
+    """What a guest gives up. None leaves a layer out: where the platform has none, or in a test.
+
+    `rlimits` are (resource, limit) pairs; `uid` is user and group at once; `ruleset` is a
+    Landlock descriptor with its ABI version; `filter` is a packed seccomp program.
+    """
+
+    def __init__(
+        self,
+        rlimits: tuple[tuple[int, int], ...] | None = None,
+        uid: int | None = None,
+        ruleset: tuple[int, int] | None = None,
+        filter: bytes | None = None,  # noqa: A002
+    ) -> None:
+        self.rlimits = rlimits
+        self.uid = uid
+        self.ruleset = ruleset
+        self.filter = filter
+
+
+def confine(layers: Layers) -> None:
+    """Give up every right of the calling process but to compute and to use descriptors 0 to 2.
+
+    Raises LayerError.
+    """
+    take(prepare(layers))
+
+
+def prepare(layers: Layers) -> tuple[Step, ...]:
+    """Return what `take` has to do, made ahead: a guest that makes it itself costs twice as much.
+
+    Order: descriptors, session, rlimits, ids, capabilities, parent-death signal (a change of uid
+    clears it, prctl(2)), no_new_privs, Landlock, and seccomp last, for it denies what the others
+    need.
+    """
+    zero = ctypes.c_ulong(0)
+    steps: list[Step] = []
+    if layers.ruleset is not None:
+        steps.append(("descriptors", os.dup2, (layers.ruleset[0], 3, False)))
+    steps.append(("descriptors", os.closerange, (3 if layers.ruleset is None else 4, 1 << 20)))
+    steps.append(("session", os.setsid, ()))
+    for which, limit in layers.rlimits or ():
+        # SIGXCPU at the soft limit tells why; SIGKILL follows if that is ignored.
+        hard = limit + 1 if which == resource.RLIMIT_CPU else limit
+        steps.append(("rlimits", resource.setrlimit, (which, (limit, hard))))
+    if layers.uid is not None:
+        uid = layers.uid
+        steps.append(("uid", os.setgroups, ([],)))
+        steps.append(("uid", os.setresgid, (uid, uid, uid)))
+        steps.append(("uid", os.setresuid, (uid, uid, uid)))
+    steps.append(("capabilities", _libc.capset, _NO_CAPABILITIES))
+    for layer, option, value in (
+        ("parent-death signal", _PR_SET_PDEATHSIG, signal.SIGKILL),
+        ("dumpable", _PR_SET_DUMPABLE, 0),
+        ("no_new_privs", _PR_SET_NO_NEW_PRIVS, 1),
+    ):
+        steps.append((layer, _libc.prctl, (option, ctypes.c_ulong(value), zero, zero, zero)))
+    if layers.ruleset is not None:
+        steps.append(("landlock", *landlock.restriction(3, layers.ruleset[1])))
+        steps.append(("descriptors", os.close, (3,)))
+    if layers.filter is not None:
+        steps.append(("seccomp", *_installation(layers.filter)))
+    return tuple(steps)
+
+
+def take(steps: Iterable[Step]) -> None:
+    """Take prepared steps in the calling process, for good. Raises LayerError at the first failure.
+
+    It touches as few objects as it can: each page of memory that a guest touches is copied.
+    """
+    for layer, call, arguments in steps:
+        try:
+            failed = call(*arguments) == -1
+        except (OSError, ValueError) as error:
+            raise LayerError(layer, error) from error
+        if failed:
+            raise LayerError(layer, os.strerror(ctypes.get_errno()))
+
+
+@functools.cache  # one copy for all
+def _installation(program: bytes) -> tuple[Callable[..., int], tuple[object, ...]]:
+    instructions = ctypes.create_string_buffer(program, len(program))
+    # struct sock_fprog: unsigned short len, padding, struct sock_filter *filter.
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+    call = ctypes.c_long(_SYS_SECCOMP[os.uname().machine])
+    # The call takes three arguments; the fourth keeps the instructions in memory.
+    return _libc.syscall, (call, _SECCOMP_SET_MODE_FILTER, 0, header, instructions)
+
+
+def _layer(name: str, install: Callable[[], None]) -> None:
+    try:
+        install()
+    except (OSError, ValueError) as error:
+        raise LayerError(name, error) from error
+
+
+def _prctl(option: int, value: int) -> None:
+    _call(_libc.prctl, option, *(ctypes.c_ulong(number) for number in (value, 0, 0, 0)))
+
+
+def _call(function: Callable[..., int], *arguments: object) -> None:
+    if function(*arguments) < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def enter_namespaces(readable_paths: Iterable[str]) -> None:
+    """Move the calling, single-threaded process and its future children out of sight of the host.
+
+    New network (with no interface up), IPC, UTS, PID and mount namespaces; the root becomes a
+    read-only view of `readable_paths` and nothing else, without /proc. As a plain user this goes
+    through a user namespace. The caller keeps its own PID; its children are numbered in the new
+    namespace, where an idle first process keeps it alive, and where all die with that one.
+    Raises LayerError; the process may then be half moved and must not go on.
+    """
+    _layer("namespaces", _unshare)
+    _layer("namespaces", _start_first_process)
+    _layer("namespaces", lambda: _change_root(readable_paths))
+
+
+def _unshare() -> None:
+    flags = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET
+    uid, gid = os.geteuid(), os.getegid()
+    if uid == 0:
+        _call(_libc.unshare, flags)
+    else:
+        _call(_libc.unshare, flags | _CLONE_NEWUSER)
+        for name, text in (
+            ("setgroups", "deny"),  # user_namespaces(7): demanded before gid_map
+            ("uid_map", f"{uid} {uid} 1"),
+            ("gid_map", f"{gid} {gid} 1"),
+        ):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    sethostname("guest")
+
+
+def _start_first_process() -> None:
+    """Fork the namespace's process 1: idle, and gone as soon as the zygote is."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        try:
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            os.write(theirs, b"1")  # fails, and ends this process, if the zygote is gone already
+            os.closerange(0, 1 << 20)
+            while True:
+                signal.pause()
+        finally:
+            os._exit(1)
+    os.close(theirs)
+    if os.read(ours, 1) != b"1":
+        raise OSError("the first process of the namespace did not start")
+    os.close(ours)
+
+
+def _change_root(readable_paths: Iterable[str]) -> None:
+    root = b"/proc"  # any directory that is always there and holds nothing a guest may read
+    _mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None)
+    names = dict.fromkeys(
+        name for path in readable_paths for name in (path, os.path.realpath(path))
+    )
+    _mount(b"tmpfs", root, b"tmpfs", 0, b"size=1m,mode=755")
+    shown: list[str] = []
+    for name in sorted(filter(os.path.exists, names)):
+        if any(name.startswith(f"{folder}/") for folder in shown):
+            continue
+        target = root + os.fsencode(name)
+        if os.path.isdir(name):
+            os.makedirs(target, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o444))
+        _mount(os.fsencode(name), target, None, _MS_BIND | _MS_REC, None)
+        shown.append(name)
+    os.chdir(root)
+    _call(_libc.syscall, ctypes.c_long(_SYS_PIVOT_ROOT[os.uname().machine]), b".", b".")
+    _call(_libc.umount2, b".", _MNT_DETACH)
+    os.chdir("/")
+    attributes = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV
+    _call(
+        _libc.syscall,
+        ctypes.c_long(_SYS_MOUNT_SETATTR),
+        ctypes.c_int(_AT_FDCWD),
+        b"/",
+        ctypes.c_uint(_AT_RECURSIVE),
+        (ctypes.c_uint64 * 4)(attributes, 0, 0, 0),
+        ctypes.c_size_t(32),
+    )
+
+
+def _mount(
+    source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: bytes | None
+) -> None:
+    _call(_libc.mount, source, target, kind, ctypes.c_ulong(flags), data)

@@ -1,0 +1,390 @@
+"""Loads policy.yaml into a frozen Policy, or tells every mistake with its place and its cure."""
+
+import difflib
+import functools
+import hashlib
+import json
+import keyword
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import jsonschema
+
+from sandbox.kernel import seccomp, syscalls
+from sandbox.policy.document import At, Document, Problem, dotted, read_document
+
+__all__ = [
+    "Identity",
+    "Limits",
+    "Policy",
+    "PolicyError",
+    "Problem",
+    "Rlimits",
+    "load_policy",
+    "parse_policy",
+]
+
+SCHEMA_FILE = Path(__file__).with_name("schema.json")
+# Without these three there is no boundary to speak of, whatever else holds.
+ESSENTIAL_LAYERS = ("no_new_privs", "rlimits", "seccomp")
+HIGHEST_UID = 2**32 - 2  # uid 2**32-1 means "no change" to setresuid(2)
+
+# Limits that contradict each other where the first is greater than the second.
+ORDERED_LIMITS: tuple[tuple[At, At], ...] = (
+    (("rlimits", "cpu_seconds"), ("limits", "wall_seconds")),
+    (("rlimits", "stack_mib"), ("rlimits", "address_space_mib")),
+    (("limits", "prepared_guests"), ("limits", "concurrent_guests")),
+    (("limits", "sender_concurrent"), ("limits", "concurrent_guests")),
+)
+_TYPES = {
+    "object": "names with values",
+    "array": "a list",
+    "integer": "a whole number",
+    "string": "text",
+}
+
+
+@dataclass(frozen=True)
+class Rlimits:
+    """What the kernel bounds for each guest (man 2 setrlimit)."""
+
+    cpu_seconds: int
+    address_space_mib: int
+    stack_mib: int
+    file_size_bytes: int
+    core_bytes: int
+    open_files: int
+    processes: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the sandbox and the bot bound."""
+
+    wall_seconds: int
+    source_bytes: int
+    output_bytes: int
+    concurrent_guests: int
+    prepared_guests: int
+    queue_seconds: int
+    sender_concurrent: int
+    sender_per_minute: int
+    zygote_guests: int
+    zygote_minutes: int
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The user ids that guests run as; a guest's group id is its user id."""
+
+    first_uid: int
+    uid_count: int
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One checked policy file; sha256 is of its bytes, denied_syscalls holds no groups."""
+
+    path: Path
+    sha256: str
+    version: int
+    allowed_imports: tuple[str, ...]
+    preloaded: Mapping[str, str]
+    warm_up: tuple[str, ...]
+    dangerous_names: frozenset[str]
+    dangerous_attrs: frozenset[str]
+    allowed_dunders: frozenset[str]
+    blocked_words: tuple[re.Pattern[str], ...]
+    rlimits: Rlimits
+    limits: Limits
+    identity: Identity
+    required_layers: frozenset[str]
+    readable_paths: tuple[str, ...]
+    denied_syscalls: frozenset[str]
+
+
+class PolicyError(Exception):
+    """The file is no policy; `problems` holds every mistake, in the order of the file."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Read and check a policy file. Raises PolicyError and nothing else, whatever is wrong."""
+    return parse_policy(read_document(Path(path)))
+
+
+def parse_policy(document: Document) -> Policy:
+    """The Policy that a document holds. Raises PolicyError."""
+    check_document(document)
+    if document.problems:
+        raise PolicyError(document.problems)
+    value = document.value
+    return Policy(
+        path=document.path,
+        sha256=hashlib.sha256(document.raw).hexdigest(),
+        version=value["version"],
+        allowed_imports=tuple(value["allowed_imports"]),
+        preloaded=MappingProxyType(value["preloaded"]),
+        warm_up=tuple(value.get("warm_up", ())),
+        dangerous_names=frozenset(value["dangerous_names"]),
+        dangerous_attrs=frozenset(value["dangerous_attrs"]),
+        allowed_dunders=frozenset(value["allowed_dunders"]),
+        blocked_words=tuple(re.compile(word) for word in value["blocked_words"]),
+        rlimits=Rlimits(**value["rlimits"]),
+        limits=Limits(**value["limits"]),
+        identity=Identity(**value["identity"]),
+        required_layers=frozenset(value["required_layers"]),
+        readable_paths=tuple(value["readable_paths"]),
+        denied_syscalls=syscalls.expand(value["denied_syscalls"]),
+    )
+
+
+def check_document(document: Document) -> None:
+    """Add to a document every mistake that keeps it from being a policy, sorted by place."""
+    if document.value:
+        for check in _CHECKS:
+            check(document)
+    document.problems.sort(key=lambda problem: (problem.line, problem.column))
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """A cure: the known word that is nearest, else `otherwise`."""
+    near = _nearest(word, known)
+    return f"did you mean {near}?" if near else otherwise
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    by_lower = {one.lower(): one for one in sorted(known)}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    return by_lower[near[0]] if near else None
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a policy."""
+    loaded: dict[str, Any] = json.loads(SCHEMA_FILE.read_text("utf-8"))
+    return loaded
+
+
+def _check_schema(document: Document) -> None:
+    for error in jsonschema.Draft202012Validator(schema()).iter_errors(document.value):
+        at = tuple(error.absolute_path)
+        if at in document.misread:
+            _report_misread(document, at, error)
+        else:
+            _report_schema_error(document, at, error)
+
+
+def _report_misread(document: Document, at: At, error: jsonschema.ValidationError) -> None:
+    """Tell of a value that YAML turned into what nobody wrote."""
+    became, document.misread[at] = document.misread[at], ""
+    if not became:
+        return
+    here: Any = error.schema
+    wanted = here.get("type", "integer" if "const" in here else "string")
+    cure = f"write {_TYPES[wanted]}" + {
+        "array": ", or [] for an empty one",
+        "integer": " in decimal",
+        "string": " in 'single quotes'",
+    }.get(wanted, "")
+    node: Any = document.values[at]
+    message = f"YAML reads {node.value or dotted(at)} as {became}"
+    document.report(at, "yaml-value", message, cure)
+
+
+def _report_schema_error(document: Document, at: At, error: jsonschema.ValidationError) -> None:
+    wanted: Any = error.validator_value
+    found: Any = error.instance
+    where = dotted(at)
+    match error.validator:
+        case "additionalProperties" | "required":
+            _report_keys(document, at, error)
+        case "type":
+            cure = f"write {_TYPES[wanted]}"
+            if wanted == "integer" and isinstance(found, str):
+                cure += " without quotes"
+            elif wanted == "string":
+                cure += ", in 'single quotes' if it looks like a number"
+            document.report(at, "wrong-type", f"{where} is not {_TYPES[wanted]}", cure)
+        case "const":
+            cure = f"write {wanted} without quotes"
+            document.report(at, "unknown-version", f"version {found!r} is unknown", cure)
+        case "enum":
+            cure = did_you_mean(str(found), wanted, f"use one of {', '.join(wanted)}")
+            document.report(at, "unknown-layer", f"{found} is no layer", cure)
+        case "minimum" | "maximum":
+            bound = f"at {'least' if error.validator == 'minimum' else 'most'} {wanted}"
+            message = f"{where} is {found} and must be {bound}"
+            document.report(at, "out-of-range", message, f"write {bound}")
+        case "pattern" if at[0] == "denied_syscalls":
+            pass  # _check_syscalls has a better cure
+        case "pattern" | "minLength":
+            key = "propertyNames" in error.absolute_schema_path
+            here: Any = error.schema
+            about = here["description"].rstrip(".")
+            cure = f"write {about[0].lower()}{about[1:]}"
+            at = (*at, found) if key else at
+            message = f"{found!a} cannot stand in {at[0]}"
+            document.report(at, "bad-name", message, cure, key=key)
+
+
+def _report_keys(document: Document, at: At, error: jsonschema.ValidationError) -> None:
+    """Tell of a field that is unknown or missing; one that is misspelt is not missing as well."""
+    here: Any = error.schema
+    found: Any = error.instance
+    known = here["properties"]
+    unknown = [key for key in found if key not in known]
+    if error.validator == "additionalProperties":
+        for key in unknown:
+            cure = _home_of(key) or did_you_mean(key, known, "delete it")
+            document.report((*at, key), "unknown-key", f"{key} is unknown here", cure, key=True)
+        return
+    misspelt = {_nearest(key, known) for key in unknown}
+    wanted: Any = error.validator_value
+    for key in (key for key in wanted if repr(key) in error.message and key not in misspelt):
+        message = f"{dotted((*at, key))} is missing"
+        cure = f"add `{key}:` ({known[key]['description']})"
+        document.report((*at, key), "missing-key", message, cure, key=True)
+
+
+def _home_of(key: str) -> str | None:
+    """A cure for a field that was put under the wrong heading."""
+    for group, about in schema()["properties"].items():
+        if key == group:
+            return f"move {key} to the left margin: it is a field of its own"
+        if key in about.get("properties", ()):
+            return f"move {key} under {group}"
+    return None
+
+
+def _check_duplicates(document: Document) -> None:
+    for name, value in document.value.items():
+        first: dict[str, int] = {}
+        for at, text in document.strings(name) if isinstance(value, list) else ():
+            line = document.place(at)[0]
+            if text in first:
+                message = f"{text} stands on line {first[text]} already"
+                document.report(at, "duplicate-entry", message, "delete one of the two")
+            first.setdefault(text, line)
+
+
+def _check_modules(document: Document) -> None:
+    allowed = {name for _, name in document.strings("allowed_imports")}
+    for name in ("allowed_imports", "preloaded", "dangerous_names", "dangerous_attrs"):
+        for at, text in document.strings(name):
+            if any(map(keyword.iskeyword, text.split("."))):
+                document.report(at, "bad-name", f"{text} holds a keyword of Python", "delete it")
+    for at, module in document.strings("preloaded"):
+        if keyword.iskeyword(str(at[-1])):
+            document.report(
+                at, "bad-name", f"{at[-1]} is a keyword of Python", "choose another", key=True
+            )
+        if module not in allowed and document.is_sound("allowed_imports"):
+            _report_not_allowed(document, at, module)
+
+
+def _report_not_allowed(document: Document, at: At, module: str) -> None:
+    """Tell of a preloaded module that is not allowed, where the misspelling is."""
+    message = f"{dotted(at)} is {module}, which allowed_imports does not hold"
+    imports = {name: where for where, name in document.strings("allowed_imports")}
+    standard = sys.stdlib_module_names
+    near = _nearest(module, imports if module not in standard else imports.keys() - standard)
+    if near and module in standard:
+        document.report(imports[near], "preloaded-not-allowed", message, f"did you mean {module}?")
+        return
+    cure = (
+        f"did you mean {near}?" if near else f"add {module} to allowed_imports, or delete this line"
+    )
+    document.report(at, "preloaded-not-allowed", message, cure)
+
+
+def _check_words(document: Document) -> None:
+    for at, word in document.strings("blocked_words"):
+        if re.search("[\x00-\x1f\x7f]", word):
+            message = "in double quotes YAML turns \\b and its like into control characters"
+            if "\b" in word:
+                message = (
+                    "in double quotes YAML turns \\b into a backspace, so that this never matches"
+                )
+            document.report(at, "regex-backspace", message, "put it in 'single quotes'")
+            continue
+        try:
+            re.compile(word)
+        except (re.error, RecursionError, OverflowError, Warning) as error:  # `python -W error`
+            message = f"{word} is no regular expression: {error}"
+            cure = "mend it; put a backslash before a character that is meant as itself"
+            document.report(at, "regex-invalid", message, cure)
+
+
+def _check_limits(document: Document) -> None:
+    for low, high in ORDERED_LIMITS:
+        least, most = document.number(low), document.number(high)
+        if least is not None and most is not None and least > most:
+            message = f"{dotted(low)} {least} is above {dotted(high)} {most}"
+            document.report(low, "limits-contradict", message, f"write at most {most}")
+            document.report(high, "limits-contradict", message, f"write at least {least}")
+    _check_uids(document)
+
+
+def _check_uids(document: Document) -> None:
+    first, count = (document.number(("identity", name)) for name in ("first_uid", "uid_count"))
+    running, idle = (
+        document.number(("limits", f"{name}_guests")) for name in ("concurrent", "prepared")
+    )
+    if first is not None and count is not None and first + count - 1 > HIGHEST_UID:
+        message = f"the user ids end at {first + count - 1}, above the highest, {HIGHEST_UID}"
+        document.report(
+            ("identity", "first_uid"), "limits-contradict", message, "write a lower first_uid"
+        )
+    if count is None or running is None or idle is None or count >= running + idle:
+        return
+    message = f"{count} user ids do not suffice for {running} concurrent and {idle} prepared guests"
+    for at, bound, fits in (
+        (("identity", "uid_count"), f"least {running + idle}", True),
+        (("limits", "concurrent_guests"), f"most {count - idle}", count - idle > 0),
+        (("limits", "prepared_guests"), f"most {count - running}", count - running > 0),
+    ):
+        if fits:
+            document.report(at, "limits-contradict", message, f"write at {bound}")
+
+
+def _check_layers(document: Document) -> None:
+    listed = document.value.get("required_layers")
+    if isinstance(listed, list) and document.is_sound("required_layers"):
+        for layer in ESSENTIAL_LAYERS:
+            if layer not in listed:
+                message = f"required_layers lacks {layer}, without which nothing holds a program"
+                cure = f"add `- {layer}`"
+                document.report(("required_layers",), "essential-layer", message, cure, key=True)
+
+
+def _check_syscalls(document: Document) -> None:
+    names = {name for table in syscalls.TABLES.values() for name in table}
+    known = names | syscalls.GROUPS.keys() | seccomp.CONDITIONS.keys()
+    for at, entry in document.strings("denied_syscalls"):
+        if entry in known:
+            continue
+        kind = "group" if entry.startswith("@") else "condition" if "(" in entry else "system call"
+        name = entry.partition("(")[0]
+        same = [one for one in known if one.partition("(")[0] == name] if "(" in entry else []
+        cure = did_you_mean(entry, same or known, "see sandbox/kernel/syscalls.py for the names")
+        document.report(at, "unknown-syscall", f"{entry} is no {kind} that is known", cure)
+
+
+_CHECKS = (
+    _check_schema,
+    _check_duplicates,
+    _check_modules,
+    _check_words,
+    _check_limits,
+    _check_layers,
+    _check_syscalls,
+)

@@ -1,0 +1,423 @@
+"""The self-test: each thing that must be impossible is tried in a real guest, past the checker.
+
+A probe passes only on the refusal that a layer gives, not on any other failure: its calls are
+such that without the sandbox they succeed, or fail for another reason, and do no harm.
+"""
+
+import os
+import platform
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from sandbox.fork_server.outcome import Outcome
+from sandbox.kernel.syscalls import TABLES
+
+# How a path that is there is kept from a guest: refused, or out of its sight.
+_KEPT = "EACCES ENOENT EPERM"
+_KEEPERS = frozenset({"uid", "landlock", "namespaces"})
+_ALWAYS = frozenset({"no_new_privs", "rlimits", "seccomp"})  # every policy demands them
+_X86 = ("x86_64",)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One thing that a program must not be able to do.
+
+    `source` is a Python expression, whose value as text holds words of `expected` alone;
+    `without` has the words that come without the layers. `layers` are those that refuse it: where
+    none of them is in force or demanded, the probe is shown but not required. One that is `alone`
+    may end its guest, and its value is then the signal's name. `machines` have the calls it makes.
+    """
+
+    name: str
+    shows: str
+    source: str
+    without: str
+    expected: str = "EPERM"
+    layers: frozenset[str] = frozenset({"seccomp"})
+    alone: bool = False
+    machines: tuple[str, ...] = ("x86_64", "aarch64")
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What a probe showed of what it `shows`: `detail` is the refusal, or what came instead."""
+
+    name: str
+    shows: str
+    passed: bool
+    detail: str
+    required: bool
+
+
+# _HARNESS binds what the sources use.
+PROBES = (
+    # First, for others open more where they can.
+    Probe(
+        "descriptors",
+        "have descriptors but its own input and outputs",
+        "sum(call('fcntl', fd, 1, 0) != 'EBADF' for fd in range(3, 1024))",  # F_GETFD
+        "1 2 3 4",
+        "0",
+        _ALWAYS,
+    ),
+    # network
+    Probe(
+        "socket",
+        "open a socket of any family",
+        "each(call('socket', family, kind, 0) for family in range(1, 46) for kind in (1, 2, 3))",
+        "allowed EAFNOSUPPORT EINVAL ENODEV EPERM EPROTONOSUPPORT EPROTOTYPE ESOCKTNOSUPPORT",
+    ),
+    Probe("socketpair", "open a socket pair", "call('socketpair', 1, 1, 0, 0)", "EFAULT"),
+    Probe("connect", "connect a socket", "call('connect', -1, 0, 0)", "EBADF"),
+    Probe("bind", "listen on a socket", "call('bind', -1, 0, 0)", "EBADF"),
+    Probe("send", "send on a socket", "call('sendto', -1, 0, 0, 0, 0, 0)", "EBADF"),
+    # processes
+    Probe("fork", "fork", "call('fork')", "allowed", machines=_X86),
+    Probe("clone", "clone a process", "call('clone', 17, 0, 0, 0, 0)", "allowed"),
+    Probe("clone3", "clone by the newer call", "call('clone3', 0, 0)", "EINVAL", "ENOSYS"),
+    Probe("thread", "start a thread", "thread()", "allowed", "RuntimeError"),
+    Probe("execve", "run a program", "call('execve', 0, 0, 0)", "EFAULT"),
+    Probe("execveat", "run a program by file", "call('execveat', -1, 0, 0, 0, 0)", "EFAULT"),
+    Probe(
+        "signal",
+        "signal the function, the zygote, a sibling or all",
+        """each(call(*signal) for pid in (*OTHERS, -1) for signal in (
+            ('kill', pid, 0), ('tkill', pid, 0), ('tgkill', pid, pid, 0),
+            ('rt_sigqueueinfo', pid, 0, SIGINFO)))""",
+        "allowed EINVAL ESRCH",
+    ),
+    Probe(
+        "pidfd",
+        "hold another process, signal it or take its descriptors by pidfd",
+        """each([*(call('pidfd_open', pid, 0) for pid in OTHERS),
+            call('pidfd_send_signal', -1, 0, 0, 0), call('pidfd_getfd', -1, 0, 0)])""",
+        "allowed EBADF ENOENT ESRCH",
+    ),
+    Probe(
+        "ptrace",
+        "trace another process",
+        "each(call('ptrace', 2, pid, 0, 0) for pid in OTHERS)",
+        "ESRCH",
+    ),
+    Probe(
+        "process_vm_readv",
+        "read or write another process's memory",
+        """each(call(name, pid, 0, 0, 0, 0, 0) for pid in OTHERS
+            for name in ('process_vm_readv', 'process_vm_writev'))""",
+        "allowed",
+    ),
+    Probe(
+        "prlimit",
+        "look at or change another process's limits",
+        "each(call('prlimit64', pid, 0, 0, 0) for pid in OTHERS)",
+        "allowed ESRCH",
+    ),
+    Probe(
+        "setpriority",
+        "change another process's priority",
+        "each(call('setpriority', 0, pid, 0) for pid in OTHERS)",
+        "allowed ESRCH",
+    ),
+    # files
+    Probe(
+        "openat",
+        "open for writing, create or truncate a file anywhere",
+        "each(call('openat', -100, path, flags, 0o600) for path in PLACES for flags in WRITING)",
+        "allowed EEXIST EISDIR ENOENT EOPNOTSUPP ENOTDIR",
+    ),
+    Probe(
+        "open",
+        "the same by the older call",
+        "each(call('open', path, flags, 0o600) for path in PLACES for flags in WRITING)",
+        "allowed EEXIST EISDIR ENOENT EOPNOTSUPP ENOTDIR",
+        machines=_X86,
+    ),
+    Probe(
+        "openat2", "the same by the newer call", "call('openat2', -1, 0, 0, 0)", "EINVAL", "ENOSYS"
+    ),
+    Probe(
+        "file changes",
+        "make, link, rename, delete and change files",
+        """each((call('mkdirat', -100, b'/tmp', 0), call('mknodat', -100, b'/tmp', 0, 0),
+            call('symlinkat', b'x', -100, b'/tmp'), call('linkat', -1, 0, -1, 0, 0),
+            call('renameat2', -1, 0, -1, 0, 0), call('unlinkat', -1, 0, 0), call('truncate', 0, 0),
+            call('fchmodat', -1, 0, 0), call('fchownat', -1, 0, 0, 0, 0), call('fchmod', 1, 0o600),
+            call('setxattr', 0, 0, 0, 0, 0), call('utimensat', -1, 0, 0, 0)))""",
+        "allowed EBADF EEXIST EFAULT EINVAL EROFS",
+    ),
+    Probe("file handle", "open by handle", "call('open_by_handle_at', -1, 0, 0)", "EFAULT"),
+    Probe(
+        "function",
+        "read the function's memory, environment or descriptors",
+        "each(opened(f'/proc/{FUNCTION}/{name}') for name in ('mem', 'maps', 'environ', 'fd'))",
+        "allowed",
+        _KEPT,
+        _KEEPERS,
+    ),
+    Probe(
+        "zygote",
+        "read the zygote's memory, environment or descriptors",
+        "each(opened(f'/proc/{ZYGOTE}/{name}') for name in ('mem', 'maps', 'environ', 'fd'))",
+        "allowed",
+        _KEPT,
+        _KEEPERS,
+    ),
+    Probe(
+        "/proc/1/environ",
+        "read the environment of process 1",
+        "opened('/proc/1/environ')",
+        "allowed",
+        _KEPT,
+        _KEEPERS,
+    ),
+    Probe(
+        "/etc/passwd",
+        "read a file outside the policy's readable_paths",
+        "opened('/etc/passwd')",
+        "allowed",
+        _KEPT,
+        frozenset({"landlock", "namespaces"}),
+    ),
+    Probe(
+        "folder",
+        "list a folder outside the policy's readable_paths",
+        "opened('/')",  # there in every view of the files, and open to all
+        "allowed",
+        "EACCES",
+        frozenset({"landlock"}),
+    ),
+    Probe(
+        "file names",
+        "see whether a file is there",
+        "call('newfstatat', -100, b'/etc/passwd', bytes(256), 0)",
+        "allowed",
+        "ENOENT",
+        frozenset({"namespaces"}),
+    ),
+    # the kernel
+    Probe(
+        "io_uring",
+        "use io_uring",
+        "each(call(f'io_uring_{x}', -1, 0, 0, 0, 0, 0) for x in ('setup', 'enter', 'register'))",
+        "EBADF EFAULT EINVAL",
+    ),
+    Probe("bpf", "load a program into the kernel", "call('bpf', -1, 0, 0)", "EINVAL"),
+    Probe("perf", "count events", "call('perf_event_open', 0, 0, 0, 0, 0)", "EFAULT"),
+    Probe("userfaultfd", "handle page faults", "call('userfaultfd', 1)", "allowed EINVAL"),
+    Probe(
+        "keyring",
+        "use kernel keyrings",
+        """each((call('keyctl', 0, -1, 0), call('add_key', 0, 0, 0, 0, 0),
+            call('request_key', 0, 0, 0, 0)))""",
+        "EFAULT EINVAL ENOKEY",
+    ),
+    Probe(
+        "System V IPC",
+        "use shared memory, semaphores and message queues",
+        """each((call('shmget', 0, 0, 0), call('semget', 0, 0, 0), call('msgget', 4242, 0)))""",
+        "EINVAL ENOENT",
+    ),
+    Probe("POSIX IPC", "use message queues", "call('mq_open', 0, 0, 0, 0)", "EFAULT"),
+    Probe("memfd", "make a file in memory", "call('memfd_create', 0, 0)", "EFAULT"),
+    Probe("unshare", "make a namespace", "call('unshare', 0)", "allowed"),
+    Probe("setns", "enter a namespace", "call('setns', -1, 0)", "EBADF"),
+    Probe(
+        "mount",
+        "mount, unmount and change the root",
+        """each((call('mount', 0, 0, 0, 0, 0), call('umount2', 0, 0), call('fsopen', 0, 0),
+            call('open_tree', -1, 0, 0), call('move_mount', -1, 0, -1, 0, 0), call('chroot', 0),
+            call('pivot_root', 0, 0)))""",
+        "EBADF EFAULT EINVAL",
+    ),
+    Probe("module", "load a kernel module", "call('finit_module', -1, 0, 0)", "EBADF ENOSYS"),
+    Probe("clock", "set the clock", "call('settimeofday', 0, 0)", "allowed"),
+    # rights
+    Probe(
+        "own limits",
+        "change its own limits",
+        "each((call('prlimit64', 0, 4, bytes(16), 0), call('setrlimit', 4, bytes(16))))",
+        "allowed",
+    ),
+    Probe(
+        "regain ids",
+        "become another user or group, gain capabilities",
+        """each((call('setresuid', 0, 0, 0), call('setresgid', 0, 0, 0), call('setgroups', 0, 0),
+            call('setfsuid', 0), call('capset', 0, 0)))""",
+        "allowed EFAULT",
+    ),
+    Probe(
+        "identity",
+        "have the ids of another program or service",
+        "len(IDS) == 1 and IDS <= {*UIDS}",
+        "False",
+        "True",
+        frozenset({"uid"}),
+    ),
+    Probe(
+        "limits",
+        "have other limits than the policy's",
+        "sum(resource.getrlimit(which)[0] != limit for which, limit in RLIMITS)",
+        "1 2 3 4 5 6 7 8 9 10 11 12",
+        "0",
+        frozenset({"rlimits"}),
+    ),
+    Probe(
+        "no_new_privs",
+        "gain rights by running a program",
+        "libc.prctl(39, 0, 0, 0, 0)",  # PR_GET_NO_NEW_PRIVS
+        "0",
+        "1",
+        frozenset({"no_new_privs"}),
+    ),
+    Probe(
+        "outlive",
+        "outlive the zygote",
+        "(libc.prctl(2, ctypes.byref(SIGNAL), 0, 0, 0), SIGNAL.value)[1]",  # PR_GET_PDEATHSIG
+        "0",
+        "9",
+        _ALWAYS,
+    ),
+    Probe(
+        "attributes",
+        "change what the process and its descriptors are",
+        # PR_SET_CHILD_SUBREAPER, F_SETOWN, FIONBIO
+        """each((call('prctl', 36, 0, 0, 0, 0), call('fcntl', 1, 8, 0),
+            call('ioctl', 1, 0x5421, 0)))""",
+        "allowed EFAULT",
+    ),
+    Probe(
+        "core dump",
+        "have the machine write a core dump, or be traced by an equal",
+        "libc.prctl(3, 0, 0, 0, 0)",  # PR_GET_DUMPABLE: RLIMIT_CORE stops no piped dump, core(5)
+        "1",
+        "0",
+        _ALWAYS,
+    ),
+    Probe("seccomp", "install another filter", "call('seccomp', 1, 0, 0)", "EFAULT"),
+    # Last in its guest, for where it is possible it disturbs it.
+    Probe("vfork", "fork by the older call", "call('vfork')", "allowed SIGSEGV", machines=_X86),
+    # other instruction sets
+    Probe(
+        "x32 call",
+        "make a system call by its x32 number",
+        "call(0x40000000 | NUMBERS['getpid'])",
+        "allowed ENOSYS",
+        "SIGSYS",
+        alone=True,
+        machines=_X86,
+    ),
+    Probe(
+        "32-bit call",
+        "make a 32-bit system call",
+        # mov eax, 7; ret shows that such code runs. mov eax, 20; int 0x80; ret is getpid.
+        """machine_code('b8 07 00 00 00 c3') == 7
+            and machine_code('b8 14 00 00 00 cd 80 c3') and 'allowed'""",
+        "allowed SIGSEGV",
+        "SIGSYS SIGSEGV",  # the second: this kernel has no 32-bit calls
+        alone=True,
+        machines=_X86,
+    ),
+)
+
+_HARNESS = """
+# All of these are loaded before a guest is confined.
+import ctypes, errno, os, resource, _thread
+libc = ctypes.CDLL(None, use_errno=True)
+PID = os.getpid()
+OTHERS = (FUNCTION, ZYGOTE, PID - 1, PID + 1)
+SIGNAL = ctypes.c_int()
+SIGINFO = bytes(8) + b"\\xff" * 4 + bytes(116)  # si_code SI_QUEUE, as sigqueue(3) has it
+IDS = {*os.getresuid(), *os.getresgid(), *os.getgroups()}
+PLACES = (b"/tmp", b"/dev/shm", b".", b"/dev/null")
+WRITING = (os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_CREAT | os.O_EXCL, os.O_TMPFILE | os.O_RDWR)
+
+NUMBERS = {name: int(number) for name, number in (each.split("=") for each in CALLS.split())}
+
+def call(name, *arguments):
+    number = name if isinstance(name, int) else NUMBERS[name]
+    words = (a if isinstance(a, bytes) else ctypes.c_long(a) for a in arguments)
+    result = libc.syscall(ctypes.c_long(number), *words)
+    if os.getpid() != PID:
+        os._exit(0)  # a child that should not be
+    return errno.errorcode[ctypes.get_errno()] if result == -1 else "allowed"
+
+def each(results):
+    return " ".join(sorted(set(results)))
+
+def opened(path):
+    return call("openat", -100, os.fsencode(path), os.O_RDONLY, 0)
+
+def thread():
+    _thread.start_new_thread(int, ())
+    return "allowed"
+
+def machine_code(code):
+    libc.mmap.restype = ctypes.c_void_p
+    page = libc.mmap(None, ctypes.c_size_t(4096), 7, 0x22, -1, ctypes.c_long(0))
+    code = bytes.fromhex(code)
+    ctypes.memmove(page, code, len(code))
+    return ctypes.CFUNCTYPE(ctypes.c_int)(page)()
+
+for name, source in PROBES:
+    try:
+        result = eval(f"({source})")
+    except Exception as error:
+        result = type(error).__name__
+    print(name, result, sep="\\t")
+"""
+
+
+def run_probes(
+    run: Callable[[str], Outcome],
+    *,
+    layers: Collection[str],
+    zygote: int,
+    uids: range,
+    rlimits: Sequence[tuple[int, int]],
+    secrets: Sequence[str] = (),
+) -> tuple[ProbeResult, ...]:
+    """Run every probe that this machine has, in three guests at once.
+
+    `run` runs a source unchecked in a guest, from any thread. `layers` are those in force or
+    demanded; `zygote` is its process id; `uids` and `rlimits` are what guests are given; `secrets`
+    are files that no guest may read, of which those that exist are tried.
+    """
+    probes = [
+        Probe(path, "read a secret", f"opened({path!r})", "allowed", _KEPT, _KEEPERS)
+        for path in secrets
+        if os.path.exists(path)
+    ]
+    probes += [probe for probe in PROBES if platform.machine() in probe.machines]
+    # As text, which a guest has parsed in a quarter of the time of a dictionary.
+    calls = " ".join(f"{name}={number}" for name, number in TABLES[platform.machine()].items())
+    facts = (calls, os.getpid(), zygote, uids, list(rlimits))
+    groups = [[probe] for probe in probes if probe.alone]
+    groups.append([probe for probe in probes if not probe.alone])
+    with ThreadPoolExecutor(len(groups)) as pool:
+        found = {}
+        for results in pool.map(lambda group: _results(run, group, facts), groups):
+            found.update(results)
+    return tuple(_judge(probe, found[probe.name], layers) for probe in probes)
+
+
+def _results(
+    run: Callable[[str], Outcome], probes: list[Probe], facts: tuple[object, ...]
+) -> dict[str, str]:
+    """Run probes in one guest; what it did not answer has the guest's end as its result."""
+    table = [(probe.name, probe.source) for probe in probes]
+    source = f"CALLS, FUNCTION, ZYGOTE, UIDS, RLIMITS = {facts!r}\nPROBES = {table!r}\n{_HARNESS}"
+    outcome = run(source)
+    lines = (line.partition("\t") for line in outcome.output.splitlines())
+    answers = {name: result for name, _, result in lines}
+    ending = outcome.error.rpartition(" ")[2] if outcome.kind == "crashed" else ""
+    silent = ending or f"no answer ({outcome.kind}: {outcome.error})"
+    return {probe.name: answers.get(probe.name, silent) for probe in probes}
+
+
+def _judge(probe: Probe, result: str, layers: Collection[str]) -> ProbeResult:
+    words = set(result.split())
+    passed = bool(words) and words <= set(probe.expected.split())
+    detail = result if passed else f"{result}, not {probe.expected.replace(' ', ' or ')}"
+    return ProbeResult(probe.name, probe.shows, passed, detail, not probe.layers.isdisjoint(layers))

@@ -1,0 +1,87 @@
+"""One at a time among all who share a store; what a dead holder claimed is free again soon."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from function.bot import Busy
+from function.delivery import lease as module
+from function.delivery.lease import Claims
+from function.state.store import Memory, Store, open_store
+
+LEASE = 0.5
+
+
+@pytest.fixture(params=["memory", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    opened = Memory() if request.param == "memory" else open_store(str(tmp_path / "state.db"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEASE_SECONDS", LEASE)
+    monkeypatch.setattr(module, "RENEW_SECONDS", LEASE / 10)
+
+
+def test_one_at_a_time_holds_a_claim(store: Store) -> None:
+    replicas, inside, lock = [Claims(store), Claims(store)], [], threading.Lock()
+
+    def work(number: int) -> None:
+        with replicas[number % 2].hold("7"):
+            assert lock.acquire(blocking=False)
+            inside.append(number)
+            time.sleep(0.01)
+            lock.release()
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(16)))
+    assert sorted(inside) == list(range(16))
+    assert store.status()["state"] == "ok"
+
+
+def test_different_work_does_not_wait(store: Store) -> None:
+    claims = Claims(store)
+    with claims.hold("7"), claims.hold("8"):
+        pass
+
+
+def test_a_claim_lasts_as_long_as_its_holder_works(
+    store: Store, short_lease: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WAIT_SECONDS", 3 * LEASE)
+    with Claims(store).hold("7"), pytest.raises(Busy) as busy, Claims(store).hold("7"):
+        pass
+    assert busy.value.retry_after > 0
+
+
+def test_what_a_dead_holder_claimed_is_free_after_a_lease(store: Store, short_lease: None) -> None:
+    store.count("claim:7", LEASE)  # and nobody renews it
+    started = time.monotonic()
+    with Claims(store).hold("7"):
+        assert time.monotonic() - started > LEASE / 2
+
+
+def test_a_claim_that_ends_in_an_error_is_free_at_once(store: Store) -> None:
+    claims = Claims(store)
+    with pytest.raises(ZeroDivisionError), claims.hold("7"):
+        raise ZeroDivisionError
+    assert store.get("claim:7") is None
+
+
+def test_nothing_runs_while_nothing_is_held(store: Store) -> None:
+    with Claims(store).hold("7"):
+        assert "claims" in names()
+    deadline = time.monotonic() + 10
+    while "claims" in names():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def names() -> list[str]:
+    return [thread.name for thread in threading.enumerate()]

@@ -1,0 +1,205 @@
+"""Statuses, secrets and errors of each HTTP resource, over a sandbox that does as it is told."""
+
+import json
+from typing import Any
+
+import pytest
+from falcon import testing
+
+from function.app import create_app
+from function.errors import Undelivered
+from function.settings import Settings
+from function.state.store import Memory
+from sandbox.sandbox import Outcome
+from tests.conftest import message
+from tests.function.conftest import ScriptedSandbox
+
+SECRET = "s-1"
+TOKEN = "7100000001:" + "A" * 35
+SECRET_HEADER = {"X-Telegram-Bot-Api-Secret-Token": SECRET}
+QUERY = {"from_user_id": 1, "inline_query_id": "77", "query": "2+2"}
+
+
+def client(sandbox: ScriptedSandbox, **settings: Any) -> testing.TestClient:
+    return testing.TestClient(create_app(Settings(**settings), sandbox, Memory()))
+
+
+def update(text: str, update_id: int = 1) -> dict[str, Any]:
+    return {"update_id": update_id, "message": message(text)}
+
+
+@pytest.mark.parametrize("path", ["/webhook", "/message", "/inline"])
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"", "application/json", 400),
+        (b"{", "application/json", 400),
+        (b"[" * 200_000, "application/json", 400),
+        (b'{"update_id": NaN}', "application/json", 400),
+        (b'{"update_id": ' + b"9" * 5000 + b"}", "application/json", 400),
+        (b'{"x": "\xff"}', "application/json", 400),
+        (b"42", "application/json", 400),
+        (b"null", "application/json", 400),
+        (b" " * ((1 << 20) + 1), "application/json", 413),
+        (b"a=1", "application/x-www-form-urlencoded", 415),
+    ],
+)
+def test_a_bad_body_is_refused_with_one_line(
+    scripted: ScriptedSandbox, path: str, body: bytes, content_type: str, status: int
+) -> None:
+    result = client(scripted).simulate_post(path, body=body, content_type=content_type)
+    assert result.status_code == status
+    assert list(result.json) == ["error"]
+    assert "\n" not in result.text
+    assert scripted.programs == []
+
+
+@pytest.mark.parametrize("update_id", [None, True, "1", 1.5, [1]])
+def test_an_update_without_a_number_is_refused(scripted: ScriptedSandbox, update_id: Any) -> None:
+    body = update("2+2") | {"update_id": update_id}
+    assert client(scripted).simulate_post("/webhook", json=body).status_code == 400
+    assert scripted.programs == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"X-Telegram-Bot-Api-Secret-Token": "s"}, 401),
+        ({"X-Telegram-Bot-Api-Secret-Token": "é"}, 401),
+        ({"Authorization": SECRET}, 401),
+        (SECRET_HEADER, 200),
+    ],
+)
+def test_an_update_must_come_with_the_secret(
+    scripted: ScriptedSandbox, headers: dict[str, str], status: int
+) -> None:
+    app = client(scripted, webhook_secret=SECRET)
+    assert app.simulate_post("/webhook", json=update("2"), headers=headers).status_code == status
+    assert len(scripted.programs) == (status == 200)
+
+
+@pytest.mark.parametrize("path", ["/message", "/inline"])
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": f"Basic {SECRET}"}, 401),
+        ({"Authorization": f"Bearer {SECRET}"}, 200),
+        ({"Authorization": SECRET}, 200),
+        ({"Authorization": f"bearer {TOKEN}"}, 200),
+        (SECRET_HEADER, 200),
+    ],
+)
+def test_a_gateway_must_know_the_secret_or_the_token(
+    scripted: ScriptedSandbox, path: str, headers: dict[str, str], status: int
+) -> None:
+    app = client(scripted, gateway_secrets=(SECRET, TOKEN))
+    body = message("2+2") | QUERY
+    assert app.simulate_post(path, json=body, headers=headers).status_code == status
+
+
+def test_a_gateway_gets_a_text_or_nothing(scripted: ScriptedSandbox) -> None:
+    app = client(scripted)
+    said = app.simulate_post("/message", json=message("2+2"))
+    assert said.headers["content-type"] == "application/json"
+    assert (said.json["type"], said.json["body"]) == ("text", said.json["text"])
+    group = message("2+2", chat={"id": -1, "type": "group"})
+    assert app.simulate_post("/message", json=group).json == {"type": "empty", "body": ""}
+
+
+def test_a_gateways_query_gets_results(scripted: ScriptedSandbox) -> None:
+    results = client(scripted).simulate_post("/inline", json=QUERY).json["results"]
+    assert [each["title"] for each in results] == ["2+2 = 2+2", "2+2"]
+    assert client(scripted).simulate_post("/inline", json={"query": "2"}).status_code == 400
+
+
+def test_an_update_that_asks_for_nothing_gets_an_empty_answer(scripted: ScriptedSandbox) -> None:
+    result = client(scripted).simulate_post("/webhook", json={"update_id": 1, "poll": {}})
+    assert (result.status_code, result.content) == (200, b"")
+
+
+@pytest.mark.parametrize("kind", ["busy", "unavailable"])
+def test_when_nothing_can_run_telegram_is_told_to_come_again(
+    scripted: ScriptedSandbox, kind: Any
+) -> None:
+    app = client(scripted)
+    scripted.script = lambda source: Outcome(kind, error="full")
+    result = app.simulate_post("/webhook", json=update("2+2"))
+    assert result.status_code == 503
+    assert int(result.headers["retry-after"]) > 0
+    assert "try again" in result.json["error"]
+    assert "try again" in app.simulate_post("/message", json=message("2+2")).json["body"]
+    scripted.script = lambda source: Outcome("ok", "4")
+    assert app.simulate_post("/webhook", json=update("2+2")).json["text"] == "4 = 2+2"
+
+
+class SilentApi:
+    """A Bot API server that is not there."""
+
+    def deliver(self, call: Any, files: Any = None) -> Any:
+        raise Undelivered("sendMessage: no answer", 7)
+
+    def fetch_text(self, file_id: str, max_bytes: int) -> str:
+        raise Undelivered("getFile: no answer")
+
+
+def test_what_cannot_be_delivered_is_taken_lest_it_block_its_chat(
+    scripted: ScriptedSandbox,
+) -> None:
+    api: Any = SilentApi()
+    app = testing.TestClient(create_app(Settings(), scripted, Memory(), api))
+    for path, body in (("/webhook", update("2+2")), ("/inline", QUERY)):
+        assert app.simulate_post(path, json=body).status_code == 200
+    document = {"file_id": "F1", "file_name": "task.py"}
+    said = app.simulate_post("/message", json=message("", document=document)).json["body"]
+    assert "try again" in said.lower()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_mistake_of_ours_is_logged_without_the_text_and_taken(
+    scripted: ScriptedSandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(source: str) -> Outcome:
+        raise RuntimeError("a mistake")
+
+    scripted.script = fail
+    result = client(scripted).simulate_post("/webhook", json=update("a_private_thing"))
+    assert result.status_code == 200
+    assert "method" not in result.json
+    assert "a mistake" in caplog.text
+    assert "a_private_thing" not in caplog.text
+
+
+def test_health_tells_whether_programs_can_run(scripted: ScriptedSandbox) -> None:
+    app = client(scripted, token=TOKEN, webhook_secret=SECRET)
+    health = app.simulate_get("/health")
+    assert health.status_code == 200
+    assert health.json["status"] == "ok"
+    assert health.json["policy"]["sha256"] == scripted.policy.sha256
+    assert health.json["store"] == {"kind": "memory", "state": "ok"}
+    assert TOKEN not in health.text
+    scripted.status = lambda: {"serving": False}  # type: ignore[method-assign]
+    assert app.simulate_get("/health").status_code == 503
+
+    def fail() -> dict[str, Any]:
+        raise RuntimeError
+
+    scripted.status = fail  # type: ignore[method-assign]
+    assert app.simulate_get("/health").status_code == 503
+
+
+def test_the_service_says_that_it_runs(scripted: ScriptedSandbox) -> None:
+    assert client(scripted).simulate_get("/test").json == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/", 404), ("GET", "/message", 405)]
+)
+def test_other_paths_and_methods_are_refused_with_one_line(
+    scripted: ScriptedSandbox, method: str, path: str, status: int
+) -> None:
+    result = client(scripted).simulate_request(method, path)
+    assert result.status_code == status
+    assert list(json.loads(result.text)) == ["error"]

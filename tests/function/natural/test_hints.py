@@ -1,0 +1,134 @@
+"""One line of help beside Python's answer."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from function.natural.hints import HINTS, Hint, hint
+from sandbox.check.checker import Violation
+from sandbox.sandbox import Outcome
+
+
+def ok(output: str) -> Outcome:
+    return Outcome("ok", output=f"{output}\n")
+
+
+def error(text: str) -> Outcome:
+    return Outcome("error", error=text)
+
+
+def no_name(name: str) -> Outcome:
+    return error(f"NameError: name '{name}' is not defined")
+
+
+def no_syntax(message: str = "invalid syntax") -> Outcome:
+    return Outcome("syntax_error", error=f"SyntaxError: {message}")
+
+
+def refused(name: str) -> Outcome:
+    return Outcome("rejected", violations=(Violation("dangerous-name", 1, 1, "", name),))
+
+
+CASES = [
+    # source, outcome, what the hint holds
+    ("x = input()", refused("input"), "`n = 5`"),
+    ("2^10", ok("8"), "`2**10`"),
+    ("2^10=", ok("8"), "`2**10`"),
+    ("2^0.5", error("TypeError: unsupported operand type(s) for ^: 'int' and 'float'"), "`2**0.5`"),
+    (
+        "x = 1.5\nx^2",
+        error("TypeError: unsupported operand type(s) for ^: 'float' and 'int' (line 2)"),
+        "`**`",
+    ),
+    ("1,000,000", ok("(1, 0, 0)"), "`1_000_000`"),
+    ("1,5+2,5", ok("(1, 7, 5)"), "`1.5+2.5`"),
+    ("1.000,50", ok("(1.0, 50)"), "`1000.50`"),
+    ("0.1+0.2", ok("0.30000000000000004"), "`round(0.1+0.2, 10)`"),
+    ("0.1+0.2==0.3", ok("False"), "`math.isclose(0.1 + 0.2, 0.3)`"),
+    ("12/25/2024", ok("0.00023715415019762845"), "`dt.date(2024, 12, 25)`"),
+    ("2026-12-25 - 2026-11-29", ok("-77"), "`dt.date(2026, 12, 25) - dt.date(2026, 11, 29)`"),
+    ("calc: 2+2", Outcome("ok"), "`2+2`"),
+    ("sum(1,2,3)", error("TypeError: sum() takes at most 2 arguments (3 given)"), "`sum([1,2,3])`"),
+    ("5—3", ok("2"), "`—` was read as a minus"),
+    ("log(100)", no_name("log"), "`math.log10(100)`"),
+    ("sin(30)", no_name("sin"), "`math.sin(math.radians(30))`"),
+    ("sqrt(2)", no_name("sqrt"), "`math.sqrt(2)`"),
+    ("pi", no_name("pi"), "`math.pi`"),
+    ("Math.sqrt(9)", no_name("Math"), "`math.sqrt(9)`"),
+    ("x = 9\nsqrt(x)", error("NameError: name 'sqrt' is not defined (line 2)"), "`math.sqrt`"),
+    ("true", no_name("true"), "`True`"),
+    ("statistics.mean([1])", no_name("statistics"), "`import statistics`"),
+    ('Counter("aab")', no_name("Counter"), "`from collections import Counter`"),
+    ("print(hello)", no_name("hello"), '`print("hello")`'),
+    ("ans + 1", no_name("ans"), "every message starts afresh"),
+    ("5 usd to eur", no_syntax(), "no exchange rates"),
+    ("100€ in dollars", no_syntax("invalid character '€' (U+20AC)"), "no exchange rates"),
+    ("solve x^2 - 5x + 6 = 0", no_syntax("invalid decimal literal"), "\n`a, b, c = 1, -5, 6\n"),
+    ("derivative of x^2", no_syntax(), "only with numbers"),
+    ("plot x^2", no_syntax(), "Nothing can be drawn"),
+    ("2026-01-05", no_syntax("leading zeros in decimal integer literals"), "`dt.date(2026, 1, 5)`"),
+    ("007", no_syntax("leading zeros in decimal integer literals"), "`7`"),
+    ("20 + 10%", no_syntax(), "`20*(1+10/100)`"),
+    ("5%", no_syntax(), "`5/100`"),
+    (" 5%", Outcome("syntax_error", error="IndentationError: unexpected indent"), "`5/100`"),
+    ("(2+3)(4+5)", error("TypeError: 'int' object is not callable"), "`(2+3)*(4+5)`"),
+    ("2+2 = 4", no_syntax("cannot assign to expression here"), "`2+2 == 4`"),
+    ("5!", no_syntax(), "`math.factorial(5)`"),
+    ("hello", no_name("hello"), "/help"),
+    ("hello there", no_syntax(), "/help"),
+    ("help", refused("help"), "/help"),
+]
+
+
+@pytest.mark.parametrize(("source", "outcome", "held"), CASES)
+def test_a_surprise_has_its_hint(source: str, outcome: Outcome, held: str) -> None:
+    assert held in (hint(source, outcome) or "")
+
+
+def test_every_row_of_the_table_is_the_hint_of_some_case() -> None:
+    hints = [hint(source, outcome) or "" for source, outcome, _ in CASES]
+    unused = [row.text for row in HINTS if not any(one.startswith(_start(row)) for one in hints)]
+    assert unused == []
+
+
+def _start(row: Hint) -> str:
+    return row.text.partition("{")[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome"),
+    [
+        ("2+2", ok("4")),
+        ("100/3", ok("33.333333333333336")),
+        ("(120-95)/120*100", ok("20.833333333333336")),
+        ("1, 2", ok("(1, 2)")),
+        ("(1,2)", ok("(1, 2)")),
+        ("max(1,5)", ok("5")),
+        ("0b101 ^ 0b1", ok("4")),
+        ("a, b = 5, 3\na ^ b", ok("6")),
+        ('print("—")', ok("—")),
+        ("2.5 == 2.4", ok("False")),
+        ("1/0", error("ZeroDivisionError: division by zero")),
+        ("a = 5\na()", error("TypeError: 'int' object is not callable (line 2)")),
+        ("x == 5 if", no_syntax()),
+        ("'unterminated", no_syntax("unterminated string literal (detected at line 1)")),
+        ("while True: pass", Outcome("cpu_limit", error="computed longer than 2 s")),
+        ("2+2", Outcome("busy", error="too many programs")),
+        ("import os", refused("os")),
+    ],
+)
+def test_ordinary_answers_have_none(source: str, outcome: Outcome) -> None:
+    assert hint(source, outcome) is None
+
+
+_OUTCOMES = [ok("1"), ok("0.30000000000000004"), no_syntax(), no_name("x"), refused("input")]
+
+
+@given(st.text(max_size=300), st.sampled_from(_OUTCOMES))
+def test_any_text_is_taken(source: str, outcome: Outcome) -> None:
+    assert hint(source, outcome) != ""
+
+
+@given(st.text(alphabet="0123456789.+-*/()=, ^%e", max_size=60), st.sampled_from(_OUTCOMES))
+def test_any_arithmetic_is_taken(source: str, outcome: Outcome) -> None:
+    assert hint(source, outcome) != ""

@@ -1,0 +1,299 @@
+"""Who asks for what in which update, and the calls that answer."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from function.telegram.bot_api import (
+    Article,
+    Bot,
+    Entity,
+    InlineQuery,
+    Message,
+    Place,
+    Request,
+    answer_inline_query,
+    edit_message,
+    read_gateway_query,
+    read_message,
+    read_update,
+    send_message,
+)
+
+BOT = Bot(7100000001, "pycalc_demo_bot")
+ADA = {"id": 5, "is_bot": False, "first_name": "Ada"}
+PRIVATE = {"id": 5, "type": "private"}
+GROUP = {"id": -100, "type": "supergroup", "title": "Number lovers"}
+THIS_BOT = {"id": BOT.id, "is_bot": True, "username": "PyCalc_Demo_Bot"}
+FILE = {"document": {"file_id": "F1", "file_name": "Task.PY"}}
+
+
+def asked(text: str | None, chat: Any = PRIVATE, **fields: Any) -> Request | None:
+    message = {"message_id": 9, "from": ADA, "chat": chat, "date": 1} | fields
+    return read_message(message if text is None else message | {"text": text}, BOT)
+
+
+def wish(text: str | None, chat: Any = PRIVATE, **fields: Any) -> tuple[str, str] | None:
+    request = asked(text, chat, **fields)
+    return request and (request.wish, request.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2+2", ("run", "2+2")),
+        ("/cl 2+2", ("run", "2+2")),
+        ("/CL 2+2", ("run", "2+2")),
+        ("/cl(2+2)", ("run", "(2+2)")),
+        ("/cl\nfor i in []:\n    pass", ("run", "for i in []:\n    pass")),
+        ("/cl@PyCalc_Demo_Bot 2*21", ("run", "2*21")),
+        ("@pycalc_demo_bot 2+2", ("run", "2+2")),
+        ("a = 90\na/cl", ("run", "a = 90\na/cl")),
+        ("/cl", ("usage", "")),
+        (" \n ", ("usage", "")),
+        ("/start ref_42", ("start", "ref_42")),
+        ("/start@pycalc_demo_bot", ("start", "")),
+        ("/help", ("help", "")),
+        ("/mode", ("mode", "")),
+        ("/privacy", ("privacy", "")),
+        ("/startling", ("unknown_command", "")),
+        ("/model 3", ("unknown_command", "")),
+        ("/cl@other_demo_bot 2+2", ("unknown_command", "")),
+    ],
+)
+def test_a_private_message_asks_for(text: str, expected: tuple[str, str]) -> None:
+    assert wish(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2+2", None),
+        ("look: /cl 2+2", None),
+        ("/clear", None),
+        ("/cl@other_demo_bot 2+2", None),
+        ("I like @pycalc_demo_bot very much", None),
+        ("@pycalc_demo_bot2 2+2", None),
+        ("/cl 2+2", ("run", "2+2")),
+        ("/cl@pycalc_demo_bot\n2+2", ("run", "2+2")),
+        ("@PyCalc_demo_bot, 2+2", ("run", "2+2")),
+        ("@pycalc_demo_bot /cl 2+2", ("run", "2+2")),
+        ("3*3 @pycalc_demo_bot", ("run", "3*3")),
+        ("@pycalc_demo_bot", ("usage", "")),
+        ("/help", ("help", "")),
+        ("/nonsense@pycalc_demo_bot", ("unknown_command", "")),
+    ],
+)
+def test_a_group_is_answered_only_when_it_asks(text: str, expected: tuple[str, str] | None) -> None:
+    assert wish(text, GROUP) == expected
+    assert wish(text, GROUP | {"type": "hologram"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("3+4", ("run", "3+4")), ("math.pi", ("run", "math.pi")), ("thanks!", None), ("👍", None)],
+)
+def test_a_reply_to_the_bot_is_a_program_unless_it_is_conversation(
+    text: str, expected: tuple[str, str] | None
+) -> None:
+    replied = {"message_id": 8, "from": THIS_BOT, "chat": GROUP, "text": "4 = 2+2"}
+    assert wish(text, GROUP, reply_to_message=replied) == expected
+    assert wish(text, GROUP, reply_to_message=replied | {"from": ADA}) is None
+
+
+def test_a_topics_service_message_is_no_reply_to_the_bot_that_made_it() -> None:
+    created = {"message_id": 8, "from": THIS_BOT, "chat": GROUP, "forum_topic_created": {}}
+    topic = {"message_thread_id": 8, "is_topic_message": True, "reply_to_message": created}
+    assert wish("3+4", GROUP, **topic) is None
+    assert wish("/cl 3+4", GROUP, **topic) == ("run", "3+4")
+
+
+def test_a_command_alone_runs_the_message_that_it_replies_to() -> None:
+    replied = {"message_id": 8, "from": ADA, "chat": GROUP, "text": "```\n6*7\n```"}
+    request = asked("/cl", GROUP, reply_to_message=replied)
+    assert request is not None
+    assert (request.text, request.place.message_id) == ("6*7", 9)
+
+
+@pytest.mark.parametrize(
+    ("author", "is_answered"),
+    [
+        ({"id": 1087968824, "is_bot": True}, True),
+        ({"id": 136817688, "is_bot": True}, True),
+        ({"id": 77, "is_bot": True}, False),
+        (None, True),
+        ("mira", True),
+    ],
+)
+def test_bots_are_not_answered_but_people_behind_stand_ins_are(
+    author: object, is_answered: bool
+) -> None:
+    request = asked("/cl 2", GROUP, **{"from": author, "sender_chat": {"id": -7}})
+    assert (request is not None) is is_answered
+    assert request is None or request.sender == -7
+
+
+def test_what_came_out_of_a_bot_is_not_answered() -> None:
+    assert wish("4 = 2+2", via_bot=THIS_BOT) is None
+    assert wish("/cl 4", GROUP, via_bot={"id": 1, "is_bot": True}) is None
+
+
+def test_in_a_group_a_sticker_for_the_bot_is_not_answered_but_a_program_is() -> None:
+    replied = {"message_id": 8, "from": THIS_BOT, "chat": GROUP, "text": "4 = 2+2"}
+    assert wish(None, GROUP, reply_to_message=replied, sticker={"x": 1}) is None
+    assert wish(None, GROUP, reply_to_message=replied, **FILE) == ("document", "F1")
+    assert wish("/cl", GROUP, reply_to_message=replied) == ("usage", "")
+
+
+@pytest.mark.parametrize("author", [{"is_bot": True, "id": [1]}, {"is_bot": 1, "id": {}}])
+def test_an_author_of_any_shape_is_read(author: object) -> None:
+    wish("/cl 2+2", GROUP, **{"from": author})
+
+
+def test_captions_count_as_text() -> None:
+    marks = [{"type": "code", "offset": 3, "length": 3}]
+    assert wish(None, caption="is 2+2 right", photo=[{}], caption_entities=marks) == ("run", "2+2")
+    assert wish(None, GROUP, caption="our holiday", photo=[{}]) is None
+
+
+def test_a_python_file_is_the_program() -> None:
+    assert wish(None, **FILE) == ("document", "F1")
+    assert wish(None, GROUP, **FILE) is None
+    assert wish(None, GROUP, caption="/cl", **FILE) == ("document", "F1")
+    replied = {"message_id": 8, "from": ADA, "chat": GROUP, **FILE}
+    assert wish("/cl", GROUP, reply_to_message=replied) == ("document", "F1")
+    assert wish(None, document={"file_id": "F2", "file_name": "notes.txt"}) == ("no_text", "")
+
+
+@pytest.mark.parametrize("kind", ["voice", "location", "sticker"])
+def test_media_get_an_answer_in_private_only(kind: str) -> None:
+    assert wish(None, **{kind: {"x": 1}}) == ("no_text", "")
+    assert wish(None, GROUP, **{kind: {"x": 1}}) is None
+
+
+@pytest.mark.parametrize("text", [None, 7, ["2+2"], {"a": 1}, ""])
+def test_text_of_a_wrong_type_asks_for_nothing(text: object) -> None:
+    assert read_message({"message_id": 9, "from": ADA, "chat": PRIVATE, "text": text}, BOT) is None
+
+
+@pytest.mark.parametrize("chat", [None, {}, {"id": "5"}, {"id": True}, {"id": 1 << 70}, []])
+def test_a_message_from_nowhere_asks_for_nothing(chat: object) -> None:
+    assert wish("2+2", chat) is None
+
+
+def test_a_topic_is_named_only_for_topic_messages() -> None:
+    chain = asked("/cl 1", GROUP, message_thread_id=77)
+    topic = asked("/cl 1", GROUP, message_thread_id=77, is_topic_message=True)
+    assert chain is not None
+    assert topic is not None
+    assert chain.place.thread_id is None
+    assert topic.place.thread_id == 77
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"update_id": 1, "channel_post": {"chat": GROUP, "text": "/cl 2+2"}},
+        {"update_id": 1, "telepathy_message": {"chat": PRIVATE, "text": "2+2"}},
+        {"update_id": 1, "business_message": {"chat": PRIVATE, "text": "2+2"}},
+        {"update_id": 1, "callback_query": {}},
+        {"update_id": 1, "inline_query": {"query": "2+2"}},
+        {"update_id": 1, "message": None},
+        {"update_id": 1},
+    ],
+)
+def test_other_updates_ask_for_nothing(update: Any) -> None:
+    assert read_update(update, BOT) is None
+
+
+def test_an_edited_message_is_known_as_such() -> None:
+    request = read_update(
+        {"edited_message": {"message_id": 9, "from": ADA, "chat": PRIVATE, "text": "2+3"}}, BOT
+    )
+    assert request == Request(Place(5, 9, None, True), 5, "run", "2+3", edited=True)
+
+
+def test_inline_queries_are_read_from_telegram_and_from_a_gateway() -> None:
+    update = {"inline_query": {"id": "77", "from": ADA, "query": "2+2", "offset": ""}}
+    forwarded = {"from_user_id": 5, "inline_query_id": "77", "query": "2+2"}
+    assert read_update(update, BOT) == read_gateway_query(forwarded) == InlineQuery("77", 5, "2+2")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                (
+                    *("message", "text", "from", "chat", "id", "type", "entities", "offset"),
+                    *(
+                        "length",
+                        "is_bot",
+                        "caption",
+                        "document",
+                        "file_id",
+                        "reply_to_message",
+                        "query",
+                    ),
+                )
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+@given(json_values)
+def test_json_of_any_shape_is_read_without_raising(value: Any) -> None:
+    for key in ("message", "edited_message", "inline_query"):
+        read_update({"update_id": 1, key: value}, BOT)
+
+
+@given(st.dictionaries(st.sampled_from(["from", "entities", "chat", "via_bot"]), json_values))
+def test_a_message_with_members_of_any_shape_is_read_without_raising(members: Any) -> None:
+    read_message({"message_id": 1, "chat": PRIVATE, "text": "/cl 2+2"} | members, BOT)
+
+
+def test_calls_hold_what_is_needed_and_no_null() -> None:
+    message = Message("4", (Entity("code", 0, 1),))
+    off = {"is_disabled": True}
+    code = [{"type": "code", "offset": 0, "length": 1}]
+    body = {"text": "4", "entities": code, "link_preview_options": off}
+    assert send_message(Place(5, 9, None, True), message) == {
+        "method": "sendMessage",
+        "chat_id": 5,
+        **body,
+    }
+    assert send_message(Place(-100, 9, 77, False), message) == {
+        "method": "sendMessage",
+        "chat_id": -100,
+        "message_thread_id": 77,
+        "reply_parameters": {"message_id": 9, "allow_sending_without_reply": True},
+        **body,
+    }
+    assert edit_message(5, 10, message) == {
+        "method": "editMessageText",
+        "chat_id": 5,
+        "message_id": 10,
+        **body,
+    }
+    assert "entities" not in send_message(Place(5, 9, None, True), Message("hi"))
+
+
+def test_a_private_answer_replies_where_that_is_asked_for() -> None:
+    call = send_message(Place(5, 9, None, True), Message("4"), as_reply=True)
+    assert call["reply_parameters"]["message_id"] == 9
+
+
+def test_results_that_may_not_be_kept_are_personal() -> None:
+    article = Article("id", "4", "", Message("4"))
+    kept = answer_inline_query("77", [article], 300)
+    assert (kept["cache_time"], kept["is_personal"]) == (300, False)
+    assert kept["results"][0]["input_message_content"]["message_text"] == "4"
+    fresh = answer_inline_query("77", [], 0)
+    assert (fresh["cache_time"], fresh["is_personal"], fresh["results"]) == (0, True, [])

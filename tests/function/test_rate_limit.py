@@ -1,0 +1,78 @@
+"""One sender cannot take what others need; who is alone may."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from function.rate_limit import Senders, TooMany
+from function.state.store import Memory
+from sandbox.policy.loader import Limits, Policy
+
+
+@pytest.fixture
+def limits(policy: Policy) -> Limits:
+    return replace(policy.limits, sender_concurrent=2, sender_per_minute=5)
+
+
+@pytest.fixture
+def senders() -> Senders:
+    return Senders(Memory())
+
+
+def test_no_more_than_the_limit_run_at_once(senders: Senders, limits: Limits) -> None:
+    with senders.turn(1, limits, 0), senders.turn(1, limits, 0):
+        with pytest.raises(TooMany, match="at most 2"), senders.turn(1, limits, 0):
+            pass
+        with senders.turn(2, limits, 0):
+            pass
+    with senders.turn(1, limits, 0):
+        pass
+
+
+def test_a_program_waits_for_its_turn(senders: Senders, limits: Limits) -> None:
+    most, running, lock = 0, 0, threading.Lock()
+
+    def run(_: int) -> None:
+        nonlocal most, running
+        with senders.turn(1, limits, 10):
+            with lock:
+                running += 1
+                most = max(most, running)
+            time.sleep(0.001)
+            with lock:
+                running -= 1
+
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(run, range(200)))
+    assert most <= 2
+
+
+def test_who_is_alone_may_start_many_a_minute(senders: Senders, limits: Limits) -> None:
+    for _ in range(50):
+        with senders.turn(1, limits, 0):
+            pass
+
+
+def test_while_others_run_the_rate_holds(senders: Senders, limits: Limits) -> None:
+    for _ in range(5):
+        with senders.turn(1, limits, 0):
+            pass
+    with (
+        senders.turn(2, limits, 0),
+        pytest.raises(TooMany, match="in a minute"),
+        senders.turn(1, limits, 0),
+    ):
+        pass
+
+
+def test_the_rate_is_shared_through_the_store(limits: Limits) -> None:
+    store = Memory()
+    for _ in range(5):
+        with Senders(store).turn(1, limits, 0):
+            pass
+    other = Senders(store)
+    with other.turn(2, limits, 0), pytest.raises(TooMany), other.turn(1, limits, 0):
+        pass

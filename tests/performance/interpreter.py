@@ -1,0 +1,40 @@
+"""The interpreter that the bench's baseline starts for every program; lean, as it would be.
+
+Usage: interpreter CONFIGURATION, as `zygote_process.configuration` returns it, in JSON.
+"""
+
+import fcntl
+import json
+import os
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":  # started with -I, which leaves the script's folder out of sys.path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from sandbox.fork_server import guest, zygote
+from sandbox.kernel import confine, landlock
+
+
+def main() -> None:
+    """Be the interpreter: import, confine, and run the program that comes on descriptor 0."""
+    config = json.loads(sys.argv[1])
+    world = zygote._world(config)
+    readable = zygote._readable_paths(config["readable_paths"])
+    abi = landlock.abi()
+    ruleset = None
+    if abi:  # above the low descriptors, which confine() gives their places
+        ruleset = fcntl.fcntl(landlock.create_ruleset(readable, abi), fcntl.F_DUPFD, 10), abi
+    confine.confine(
+        confine.Layers(
+            rlimits=tuple((which, limit) for which, limit in config["rlimits"]),
+            uid=config["first_uid"] if os.geteuid() == 0 else None,
+            ruleset=ruleset,
+            filter=bytes.fromhex(config["filter"]),
+        )
+    )
+    guest.main(world)
+
+
+if __name__ == "__main__":
+    main()

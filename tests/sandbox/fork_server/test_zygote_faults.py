@@ -1,0 +1,84 @@
+"""What a zygote's own troubles cost: an answer is late at most, and nothing is left open."""
+
+import errno
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sandbox.fork_server.request import request
+from sandbox.policy.loader import Policy
+from sandbox.sandbox import Sandbox
+from tests.sandbox.test_sandbox import eventually, guests, zygote_pid
+
+
+@pytest.fixture
+def own_sandbox(policy: Policy) -> Iterator[Sandbox]:
+    sandbox = Sandbox(policy)
+    sandbox.start()
+    yield sandbox
+    sandbox.close()
+
+
+def test_a_stopped_zygote_is_replaced_before_anybody_loses_patience(own_sandbox: Sandbox) -> None:
+    os.kill(zygote_pid(own_sandbox), signal.SIGSTOP)
+    started = time.monotonic()
+    for _ in range(own_sandbox.policy.limits.prepared_guests + 1):
+        assert own_sandbox.run("2+2").output == "4\n"
+    assert time.monotonic() - started < 10
+    assert own_sandbox.status()["zygote"]["restarts"] == 1
+
+
+def test_zygotes_that_die_leave_no_descriptor(own_sandbox: Sandbox) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        os.kill(zygote_pid(own_sandbox), signal.SIGKILL)
+        assert own_sandbox.run("2+2").output == "4\n"
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_without_descriptors_answers_wait_and_the_zygote_stays(own_sandbox: Sandbox) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free + 2, limits[1]))
+    try:
+        outcomes = [own_sandbox.run("2+2") for _ in range(10)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert {outcome.kind for outcome in outcomes} == {"unavailable"}
+    assert all("no descriptors" in outcome.error for outcome in outcomes)
+    assert own_sandbox.run("2+2").output == "4\n"
+    assert own_sandbox.status()["zygote"]["restarts"] == 0
+
+
+def test_a_guest_that_nobody_waits_for_any_more_is_ended(own_sandbox: Sandbox) -> None:
+    """As when the function is killed: its ends of the pipes are closed without a word."""
+    generation = own_sandbox._generation
+    assert generation is not None
+    guest = generation._take()
+    generation._notify_taken(guest.number)
+    guest.give(request("import time\ntime.sleep(60)", unchecked=True))
+    prepared = own_sandbox.policy.limits.prepared_guests
+    eventually(lambda: len(guests(own_sandbox)) == prepared + 1)
+    guest.close()
+    eventually(lambda: len(guests(own_sandbox)) == prepared, seconds=5)
+    assert own_sandbox.run("2+2").output == "4\n"
+
+
+def test_a_zygote_that_cannot_be_started_is_an_answer_and_heals(
+    own_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_process(*arguments: object, **options: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sandbox.fork_server.zygote_process.subprocess.Popen", no_process)
+        assert own_sandbox._generation is not None
+        own_sandbox._generation._process.kill()
+        own_sandbox._generation._process.wait()
+        assert own_sandbox.run("2+2").kind == "unavailable"
+    assert own_sandbox.run("2+2").output == "4\n"

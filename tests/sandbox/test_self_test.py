@@ -1,0 +1,167 @@
+import dataclasses
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from sandbox.fork_server.outcome import Outcome
+from sandbox.sandbox import Sandbox, SandboxUnavailable
+from sandbox.self_test import PROBES, run_probes
+from tests.conftest import ROOT
+from tests.sandbox.guests import WITHOUT, given_rlimits, guests
+
+HERE = [probe for probe in PROBES if platform.machine() in probe.machines]
+
+
+@pytest.fixture(scope="session")
+def every_layer(policy):
+    """Skip where layers are missing, or rights to do without them what the probes try."""
+    with guests(policy) as started:
+        missing = WITHOUT.keys() - started.layers.keys()
+    if missing:
+        pytest.skip(f"this machine has no {', '.join(missing)}")
+
+
+def probed(policy, run, *, layers, zygote, secrets=()):
+    identity = policy.identity
+    results = run_probes(
+        run,
+        layers=layers,
+        zygote=zygote,
+        uids=range(identity.first_uid, identity.first_uid + identity.uid_count),
+        rlimits=given_rlimits(policy),
+        secrets=secrets,
+    )
+    return {result.name: result for result in results}
+
+
+def in_guests(policy, *without, secrets=()):
+    with guests(policy, *without) as started:
+        return probed(
+            policy,
+            started.run_source,
+            layers=started.layers,
+            zygote=started.pid,
+            secrets=secrets,
+        )
+
+
+def failed(results):
+    return {name for name, result in results.items() if not result.passed}
+
+
+def test_every_required_probe_passes_in_a_guest(policy, tmp_path):
+    secret = tmp_path / "config.json"
+    secret.write_text("token")
+    results = in_guests(policy, secrets=[str(secret), "/no/such/secret"])
+    assert list(results) == [str(secret), *(probe.name for probe in HERE)]
+    assert {name for name in failed(results) if results[name].required} == set()
+
+
+def test_every_probe_passes_in_a_guest_with_every_layer(policy, every_layer):
+    assert failed(in_guests(policy)) == set()
+
+
+def test_every_probe_fails_without_any_sandbox_and_for_the_reason_it_gives(
+    policy, tmp_path, every_layer
+):
+    def run(source):
+        ran = subprocess.run(
+            [sys.executable, "-c", f"import os; os.dup(0)\n{source}"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=False,
+            timeout=30,
+        )
+        ending = "the interpreter was ended by SIGSEGV"
+        return Outcome("crashed" if ran.returncode < 0 else "ok", ran.stdout, ending)
+
+    secret = tmp_path / "config.json"
+    secret.write_text("token")
+    target = subprocess.Popen(["sleep", "60"])
+    try:
+        results = probed(policy, run, layers=WITHOUT, zygote=target.pid, secrets=[str(secret)])
+    finally:
+        target.kill()
+        target.wait()
+    # A kernel without 32-bit calls ends the process too; some machines guard their process 1.
+    assert set(results) - failed(results) <= {"32-bit call", "/proc/1/environ"}
+    seen = {
+        probe.name: set(results[probe.name].detail.partition(",")[0].split())
+        for probe in HERE
+        if not results[probe.name].passed
+    }
+    for words in seen.values():
+        if "allowed" in words:  # a stranger with the next process id may be out of reach
+            words.discard("EPERM")
+    reasons = {probe.name: set(probe.without.split()) for probe in HERE}
+    assert {name: words for name, words in seen.items() if not words <= reasons[name]} == {}
+
+
+# What else refuses: changes of ids need capabilities, threads meet RLIMIT_NPROC.
+ALSO_REFUSED = {"clock", "thread"}
+
+
+def test_without_seccomp_its_probes_fail(policy, every_layer):
+    results = in_guests(policy, "seccomp")
+    by_seccomp = {probe.name for probe in HERE if probe.layers == {"seccomp"}}
+    assert by_seccomp - failed(results) <= ALSO_REFUSED | {"32-bit call"}
+    assert failed(results) <= by_seccomp
+
+
+@pytest.mark.parametrize(
+    ("without", "red"),
+    [
+        (["uid"], {"identity"}),
+        (["rlimits"], {"limits"}),
+        (["namespaces"], {"file names"}),
+        (["landlock"], {"folder"}),  # namespaces hide the files too
+        (["landlock", "namespaces"], {"folder", "file names", "/etc/passwd"}),
+        (
+            ["uid", "landlock", "namespaces"],
+            {"identity", "folder", "file names", "/etc/passwd", "function", "zygote"},
+        ),
+    ],
+)
+def test_the_probes_of_a_missing_layer_fail(policy, without, red, tmp_path, every_layer):
+    secret = tmp_path / "config.json"
+    secret.write_text("token")
+    secret.chmod(0o600)
+    results = in_guests(policy, *without, secrets=[str(secret)])
+    if "function" in red:
+        red = red | {str(secret)}
+    assert failed(results) - {"/proc/1/environ"} == red
+
+
+def test_a_probe_is_required_where_a_layer_that_refuses_is_in_force(policy, every_layer):
+    results = in_guests(policy, "landlock", "namespaces")
+    shown_only = {name for name, result in results.items() if not result.required}
+    assert shown_only == {"/etc/passwd", "folder", "file names"}
+
+
+def test_a_guest_that_ends_early_fails_its_probes(policy):
+    def run(source):
+        return Outcome("wall_limit", "socket\tEPERM\nfork\tEPERM EBADF\nclone\t\n", "too slow")
+
+    results = probed(policy, run, layers={"seccomp"}, zygote=1)
+    assert {name for name, result in results.items() if result.passed} == {"socket"}
+    assert results["fork"].detail == "EPERM EBADF, not EPERM"
+    assert results["bind"].detail == "no answer (wall_limit: too slow), not EPERM"
+
+
+@pytest.mark.parametrize(
+    ("call", "probe"),
+    [
+        ("socket", "socket"),
+        ("ptrace", "ptrace"),
+        ("openat(write)", "openat"),
+        ("prctl(unsafe)", "attributes"),
+        ("fcntl(unsafe)", "attributes"),
+    ],
+)
+def test_a_policy_that_leaves_a_call_open_is_not_served(policy, call, probe):
+    weaker = dataclasses.replace(policy, denied_syscalls=policy.denied_syscalls - {call})
+    with pytest.raises(SandboxUnavailable, match=rf"\({probe}: "):
+        Sandbox(weaker).start()
