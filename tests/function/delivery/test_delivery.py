@@ -10,8 +10,8 @@ import pytest
 
 from function import gunicorn_conf as server
 from function.bot import Busy, Chat
-from function.delivery.delivery import Delivery
 from function.delivery import delivery as module
+from function.delivery.delivery import Delivery
 from function.errors import Refused, Undelivered
 from function.state.store import Memory
 from function.telegram.bot_api import Bot, Json
