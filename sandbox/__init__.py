@@ -7,10 +7,12 @@ modules of this package too and its guests would pay for all that comes with the
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from sandbox.check.checker import Violation as Violation
+    from sandbox.check.source import Unparsed as Unparsed
     from sandbox.check.source import parse as parse
     from sandbox.fork_server.outcome import Kind as Kind
     from sandbox.fork_server.outcome import Outcome as Outcome
     from sandbox.fork_server.zygote_process import SandboxUnavailable as SandboxUnavailable
+    from sandbox.fork_server.zygote_process import longest_answer_seconds as longest_answer_seconds
     from sandbox.policy.loader import Limits as Limits
     from sandbox.policy.loader import Policy as Policy
     from sandbox.policy.loader import PolicyError as PolicyError
@@ -27,8 +29,10 @@ _MODULES = {
     "PolicyWatch": "policy_watch",
     "Sandbox": "sandbox",
     "SandboxUnavailable": "fork_server.zygote_process",
+    "Unparsed": "check.source",
     "Violation": "check.checker",
     "load_policy": "policy.loader",
+    "longest_answer_seconds": "fork_server.zygote_process",
     "parse": "check.source",
 }
 

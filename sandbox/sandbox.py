@@ -1,5 +1,6 @@
 """The sandbox as the rest of the project sees it: programs in, outcomes out."""
 
+import ast
 import logging
 import threading
 import time
@@ -7,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sandbox.check.checker import Violation, check, examine
+from sandbox.check.source import Unparsed
 from sandbox.fork_server.outcome import Kind, Outcome
 from sandbox.fork_server.request import request
 from sandbox.fork_server.zygote_process import Generation, SandboxUnavailable, ZygoteGone, rlimits
@@ -98,21 +100,28 @@ class Sandbox:
                 self._generation.close()
                 self._generation = None
 
-    def run(self, source: str, *, helpers: bool = False, unchecked: bool = False) -> Outcome:
+    def run(
+        self,
+        source: str,
+        tree: ast.Module | Unparsed | None = None,
+        *,
+        helpers: bool = False,
+        unchecked: bool = False,
+    ) -> Outcome:
         """Check a program and run it in a process of its own.
 
-        Takes any text; `helpers` binds nf and fact; `unchecked` leaves out the checker, the
-        import guard and the reduced builtins, so that the operating system's layers are alone.
-        Never raises. A run whose zygote dies is repeated once, for programs have no side effects.
+        Takes any text, and what `parse` has made of it, if that is known; `helpers` binds nf and
+        fact; `unchecked` leaves out the checker, the import guard and the reduced builtins, so that
+        the operating system's layers are alone. Never raises. A run whose zygote dies is repeated
+        once, as programs have no side effects.
         """
         reason = "it is not started"
         for _ in range(2):
             generation = self._generation
             if generation is None:
                 break
-            tree = None
             if not unchecked:
-                violations, tree = examine(source, generation.policy)
+                violations, tree = examine(source, generation.policy, tree)
                 if violations:
                     return _refusal(violations)
             asked = request(source, tree, helpers=helpers, unchecked=unchecked)

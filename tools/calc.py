@@ -4,6 +4,7 @@ Exits with 0 if the program ended well, 1 if it did not, 2 if it could not be tr
 """
 
 import argparse
+import ast
 import dataclasses
 import json
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from function.answers import replies
 from function.calculator import calculate
 from function.settings import Settings
+from sandbox.check.source import Unparsed
 from sandbox.policy.loader import PolicyError, load_policy
 from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
 from sandbox.self_test import ProbeResult
@@ -23,9 +25,16 @@ from tools.serve import ROOT
 class Unchecked(Sandbox):
     """A sandbox that leaves everything to the operating system's layers."""
 
-    def run(self, source: str, *, helpers: bool = False, unchecked: bool = True) -> Outcome:
+    def run(
+        self,
+        source: str,
+        tree: ast.Module | Unparsed | None = None,
+        *,
+        helpers: bool = False,
+        unchecked: bool = True,
+    ) -> Outcome:
         """Run a program without checker, import guard and reduced builtins."""
-        return super().run(source, helpers=helpers, unchecked=unchecked)
+        return super().run(source, tree, helpers=helpers, unchecked=unchecked)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -160,8 +160,13 @@ def check(source: str, policy: Policy) -> list[Violation]:
     return examine(source, policy)[0]
 
 
-def examine(source: str, policy: Policy) -> tuple[list[Violation], ast.Module | Unparsed | None]:
-    """Return the same, and what the program parses to; None if it is too long to be parsed."""
+def examine(
+    source: str, policy: Policy, tree: ast.Module | Unparsed | None = None
+) -> tuple[list[Violation], ast.Module | Unparsed | None]:
+    """Return the same, and what the program parses to; None if it is too long to be parsed.
+
+    `tree` is what `parse` has made of the source, if that is known.
+    """
     size, limit = len(source.encode("utf-8", "surrogatepass")), policy.limits.source_bytes
     if size > limit:
         message = f"the program is too long: {size} bytes; at most {limit} may be sent"
@@ -172,7 +177,7 @@ def examine(source: str, policy: Policy) -> tuple[list[Violation], ast.Module | 
     if is_collecting:
         gc.disable()
     try:
-        tree = parse(source)
+        tree = tree or parse(source)
         return _check(source, tree, _rules(policy)), tree
     finally:
         if is_collecting:

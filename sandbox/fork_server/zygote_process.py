@@ -89,6 +89,16 @@ class _Guest:
             os.close(descriptor)
 
 
+def longest_answer_seconds(policy: Policy) -> float:
+    """Return how long a program may take from its acceptance to its outcome, under this policy.
+
+    It waits for a slot, runs, and is run once more where the zygote or the system failed it; a
+    zygote that has stopped is replaced in between. Whoever shuts down gracefully waits as long.
+    """
+    limits = policy.limits
+    return limits.queue_seconds + 2 * limits.wall_seconds + _GRACE_SECONDS
+
+
 def rlimits(policy: Policy) -> list[tuple[int, int]]:
     """Return (resource, limit) of each limit that a guest has: the policy's, and four at zero."""
     limits, mib = policy.rlimits, 1 << 20

@@ -4,6 +4,7 @@ The interpreter imports the same modules, gives up the same rights, namespaces e
 fork server enters once for all), and evaluates the program with the same code. For the bench alone.
 """
 
+import ast
 import json
 import os
 import subprocess  # nosec B404
@@ -15,6 +16,7 @@ from function.app import create_app
 from function.settings import load_settings
 from function.state.store import open_store
 from sandbox.check.checker import examine
+from sandbox.check.source import Unparsed
 from sandbox.fork_server import guest
 from sandbox.fork_server.request import request
 from sandbox.fork_server.zygote_process import configuration
@@ -31,9 +33,16 @@ class InterpreterEachTime(Sandbox):
         self._command = [sys.executable, "-I", str(ROOT / "tests/performance/interpreter.py")]
         self._command.append(json.dumps(configuration(policy)))
 
-    def run(self, source: str, *, helpers: bool = False, unchecked: bool = False) -> Outcome:
+    def run(
+        self,
+        source: str,
+        tree: ast.Module | Unparsed | None = None,
+        *,
+        helpers: bool = False,
+        unchecked: bool = False,
+    ) -> Outcome:
         """Return the outcome of a program, as far as the bench needs it."""
-        violations, tree = examine(source, self.policy)
+        violations, tree = examine(source, self.policy, tree)
         if violations:
             return Outcome("rejected", error=violations[0].message)
         asked = request(source, tree, helpers=helpers, unchecked=unchecked)
