@@ -134,14 +134,23 @@ class Document:
             value = value.get(step) if isinstance(value, dict) else None
         return value if isinstance(value, int) else None
 
-    def strings(self, name: str) -> Iterator[tuple[At, str]]:
-        """Each text of the list or mapping `name`, with where it stands."""
-        value = self.value.get(name)
+    def strings(self, *at: str | int) -> Iterator[tuple[At, str]]:
+        """Each text of the list or mapping at `at`, with where it stands.
+
+        Of an entry `- name: value` in a list, the name.
+        """
+        value: Any = self.value
+        for step in at:
+            value = value.get(step) if isinstance(value, dict) else value[step]
         if isinstance(value, dict):
             items: Any = value.items()
         else:
             items = enumerate(value if isinstance(value, list) else ())
-        return (((name, step), text) for step, text in items if isinstance(text, str))
+        for step, item in items:
+            if isinstance(item, str):
+                yield (*at, step), item
+            elif isinstance(item, dict) and isinstance(value, list):
+                yield from (((*at, step), key) for key in item)
 
 
 def read_document(path: Path) -> Document:

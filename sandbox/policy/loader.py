@@ -7,7 +7,7 @@ import json
 import keyword
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -47,6 +47,7 @@ _TYPES = {
     "integer": "a whole number",
     "string": "text",
 }
+_KINDS = dict(zip((dict, list, int, str), _TYPES.values(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,16 @@ class Identity:
 
 @dataclass(frozen=True)
 class Policy:
-    """One checked policy file; sha256 is of its bytes, denied_syscalls holds no groups."""
+    """One checked policy file.
+
+    `sha256` is of its bytes. `allowed_imports` has for each module the names that it gives, None
+    for its public ones. `denied_syscalls` holds no groups.
+    """
 
     path: Path
     sha256: str
     version: int
-    allowed_imports: tuple[str, ...]
+    allowed_imports: Mapping[str, tuple[str, ...] | None]
     preloaded: Mapping[str, str]
     warm_up: tuple[str, ...]
     dangerous_names: frozenset[str]
@@ -131,7 +136,7 @@ def parse_policy(document: Document) -> Policy:
         path=document.path,
         sha256=hashlib.sha256(document.raw).hexdigest(),
         version=value["version"],
-        allowed_imports=tuple(value["allowed_imports"]),
+        allowed_imports=MappingProxyType(_imports(value["allowed_imports"])),
         preloaded=MappingProxyType(value["preloaded"]),
         warm_up=tuple(value.get("warm_up", ())),
         dangerous_names=frozenset(value["dangerous_names"]),
@@ -145,6 +150,17 @@ def parse_policy(document: Document) -> Policy:
         readable_paths=tuple(value["readable_paths"]),
         denied_syscalls=syscalls.expand(value["denied_syscalls"]),
     )
+
+
+def _imports(entries: list[str | dict[str, list[str]]]) -> dict[str, tuple[str, ...] | None]:
+    """Each module with the names that it gives; None for its public names."""
+    result: dict[str, tuple[str, ...] | None] = {}
+    for entry in entries:
+        if isinstance(entry, str):
+            result[entry] = None
+        else:
+            result |= {module: tuple(names) for module, names in entry.items()}
+    return result
 
 
 def check_document(document: Document) -> None:
@@ -213,7 +229,8 @@ def _report_schema_error(document: Document, at: At, error: jsonschema.Validatio
                 cure += " without quotes"
             elif wanted == "string":
                 cure += ", in 'single quotes' if it looks like a number"
-            document.report(at, "wrong-type", f"{where} is not {_TYPES[wanted]}", cure)
+            message = f"{where} is {_KINDS.get(type(found), 'nothing')}, not {_TYPES[wanted]}"
+            document.report(at, "wrong-type", message, cure)
         case "const":
             cure = f"write {wanted} without quotes"
             document.report(at, "unknown-version", f"version {found!r} is unknown", cure)
@@ -224,6 +241,9 @@ def _report_schema_error(document: Document, at: At, error: jsonschema.Validatio
             bound = f"at {'least' if error.validator == 'minimum' else 'most'} {wanted}"
             message = f"{where} is {found} and must be {bound}"
             document.report(at, "out-of-range", message, f"write {bound}")
+        case "minProperties" | "maxProperties" | "minItems":
+            cure = "write one module an entry, and at least one name: `- time: [time, strftime]`"
+            document.report(at, "wrong-type", f"{where} names no module or no names", cure)
         case "pattern" if at[0] == "denied_syscalls":
             pass  # _check_syscalls has a better cure
         case "pattern" | "minLength":
@@ -266,9 +286,11 @@ def _home_of(key: str) -> str | None:
 
 
 def _check_duplicates(document: Document) -> None:
-    for name, value in document.value.items():
+    lists: list[At] = [(name,) for name, value in document.value.items() if isinstance(value, list)]
+    lists += [at for at, _ in _gives(document)]
+    for where in lists:
         first: dict[str, int] = {}
-        for at, text in document.strings(name) if isinstance(value, list) else ():
+        for at, text in document.strings(*where):
             line = document.place(at)[0]
             if text in first:
                 message = f"{text} stands on line {first[text]} already"
@@ -282,6 +304,10 @@ def _check_modules(document: Document) -> None:
         for at, text in document.strings(name):
             if any(map(keyword.iskeyword, text.split("."))):
                 document.report(at, "bad-name", f"{text} holds a keyword of Python", "delete it")
+    for where, _ in _gives(document):
+        for at, text in document.strings(*where):
+            if keyword.iskeyword(text):
+                document.report(at, "bad-name", f"{text} is a keyword of Python", "delete it")
     for at, module in document.strings("preloaded"):
         if keyword.iskeyword(str(at[-1])):
             document.report(
@@ -289,6 +315,13 @@ def _check_modules(document: Document) -> None:
             )
         if module not in allowed and document.is_sound("allowed_imports"):
             _report_not_allowed(document, at, module)
+
+
+def _gives(document: Document) -> Iterator[tuple[At, str]]:
+    """Each list of the names that a module gives, as its place and the module."""
+    for at, module in document.strings("allowed_imports"):
+        if (where := (*at, module)) in document.keys:
+            yield where, module
 
 
 def _report_not_allowed(document: Document, at: At, module: str) -> None:

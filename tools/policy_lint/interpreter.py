@@ -195,7 +195,7 @@ class Interpreter:
         """The policy as any machine can try it, with the bounds of _ROOMY."""
         return replace(
             self.policy,
-            allowed_imports=tuple(modules),
+            allowed_imports=dict.fromkeys(modules),
             preloaded={n: m for n, m in self.policy.preloaded.items() if m in modules},
             required_layers=frozenset(ESSENTIAL_LAYERS),
             limits=_ROOMY,

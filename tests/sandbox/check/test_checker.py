@@ -570,7 +570,9 @@ def test_a_source_over_the_limit_is_not_parsed(policy: Policy) -> None:
 
 
 def test_the_policy_in_force_is_the_one_that_is_passed(policy: Policy) -> None:
-    other = dataclasses.replace(policy, allowed_imports=("os",), dangerous_names=frozenset({"x"}))
+    other = dataclasses.replace(
+        policy, allowed_imports={"os": None}, dangerous_names=frozenset({"x"})
+    )
     for _ in range(2):
         assert rules("import os", policy) == ["import"]
         assert rules("import os\nx", other) == ["dangerous-name"]

@@ -102,7 +102,7 @@ def test_a_good_file_gives_every_field(tmp_path: Path) -> None:
     assert policy.path == tmp_path / "policy.yaml"
     assert policy.sha256 == hashlib.sha256(GOOD.encode()).hexdigest()
     assert policy.version == 1
-    assert policy.allowed_imports == ("json", "math", "re")
+    assert policy.allowed_imports == {"json": None, "math": None, "re": None}
     assert dict(policy.preloaded) == {"js": "json", "m": "math"}
     assert policy.warm_up == ()
     assert policy.dangerous_names == {"eval", "open"}
@@ -128,12 +128,21 @@ def test_warm_up_programs_may_have_several_lines(tmp_path: Path) -> None:
     assert load(tmp_path, changed("version: 1\n", programs)).warm_up == ("2+2", "x = 1\nx + 1\n")
 
 
+def test_a_module_may_be_given_in_part(tmp_path: Path) -> None:
+    text = changed("  - math\n", "  - math: [sin, cos]\n")
+    policy = load(tmp_path, text.replace("  - re\n", "  - re:\n      - findall\n"))
+    assert policy.allowed_imports == {"json": None, "math": ("sin", "cos"), "re": ("findall",)}
+    assert list(policy.allowed_imports) == ["json", "math", "re"]
+
+
 def test_a_policy_cannot_be_changed(tmp_path: Path) -> None:
     policy: Any = load(tmp_path, GOOD)
     with pytest.raises(dataclasses.FrozenInstanceError):
         policy.version = 2
     with pytest.raises(TypeError):
         policy.preloaded["os"] = "os"
+    with pytest.raises(TypeError):
+        policy.allowed_imports["os"] = None
 
 
 HARMLESS = {
@@ -242,7 +251,16 @@ MISTAKES = [
     ("cpu_seconds: 2", "cpu_seconds: ^[2]", "wrong-type", "write a whole number"),
     ("allowed_dunders: []", "allowed_dunders: ^none", "wrong-type", "write a list"),
     ("  - json", "  - ^7", "wrong-type", "in 'single quotes' if it looks like a number"),
-    ("  - json", "  - ^json:", "wrong-type", "write text"),
+    ("  - json", "  - json: ^dumps", "wrong-type", "write a list"),
+    ("  - json", "  - json: ^[]", "wrong-type", "at least one name"),
+    ("  - json", "  - ^{}", "wrong-type", "at least one name"),
+    ("  - json", "  - ^{json: [dumps], array: [array]}", "wrong-type", "one module an entry"),
+    ("  - json", "  - json: [dumps, ^5]", "wrong-type", "write text"),
+    ("  - json", "  - json: [dumps, ^a.b]", "bad-name", "one Python name"),
+    ("  - json", "  - json: [dumps, ^import]", "bad-name", "delete it"),
+    ("  - json", "  - json: [dumps, ^dumps]", "duplicate-entry", "delete one of the two"),
+    ("  - json", "  - json\n  - ^json: [dumps]", "duplicate-entry", "delete one of the two"),
+    ("  - json", "  - ^js-on: [dumps]", "bad-name", "full dotted name of one module"),
     ("  - json", "  - ^[json]", "wrong-type", "write text"),
     ("version: 1", "version: ^2", "unknown-version", "write 1"),
     ("version: 1", "version: ^'1'", "unknown-version", "without quotes"),
