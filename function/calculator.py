@@ -6,6 +6,7 @@ from functools import partial
 
 from function.answers.visible import redact, visible
 from function.natural.hints import hint, normalise
+from function.parts import Parts
 from sandbox import Outcome, Sandbox, Violation
 
 EXCERPT_WIDTH = 60  # characters of a wrong line that are shown, the wrong place among them
@@ -15,7 +16,7 @@ EXCERPT_WIDTH = 60  # characters of a wrong line that are shown, the wrong place
 class Answer:
     """What came of a program.
 
-    `outcome` is as the sandbox gave it. All the other texts are visible, redacted, and "" for none:
+    `outcome` is as the sandbox gave it. All other texts are visible, redacted, and "" for none:
     they are what a chat may see. `expression` is the program where it is one expression in one
     line, so that `4 = 2+2` makes sense; `excerpt` is the line of a syntax error with a caret below.
     """
@@ -26,7 +27,7 @@ class Answer:
     violations: tuple[Violation, ...] = ()
     expression: str = ""
     excerpt: str = ""
-    hint: str = ""
+    hint: Parts = ()
 
 
 def calculate(source: str, sandbox: Sandbox, *, token: str = "", helpers: bool = False) -> Answer:
@@ -49,7 +50,10 @@ def calculate(source: str, sandbox: Sandbox, *, token: str = "", helpers: bool =
         ),
         expression=shown(source) if _is_expression(source) else "",
         excerpt=shown(_excerpt(source, outcome)) if outcome.kind == "syntax_error" else "",
-        hint=shown(hint(typed, outcome, source) or ""),
+        hint=tuple(
+            part._replace(text=shown(part.text)) if part.kind else part
+            for part in hint(typed, outcome, source)
+        ),
     )
 
 

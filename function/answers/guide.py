@@ -1,6 +1,7 @@
 """What the bot says of itself: greeting, help, privacy, and how to send a program."""
 
-from function.answers.replies import Part, compose, say, size
+from function.answers.replies import compose, say, size
+from function.parts import Parts, code, parts
 from function.telegram.bot_api import Message, Wish
 from sandbox import Policy
 
@@ -22,9 +23,13 @@ PRIVACY = (
 
 MESSAGES: dict[Wish, Message] = {
     "privacy": say(PRIVACY),
-    "usage": say("Send a program after the command, for example: `/cl 2+2`"),
-    "unknown_command": say("I know no such command. Send me Python, for example `2+2`, or /help."),
-    "no_text": say("I can read text only. Send me Python, for example `2+2`, or /help."),
+    "usage": say("Send a program after the command, for example: ", code("/cl 2+2")),
+    "unknown_command": say(
+        "I know no such command. Send me Python, for example ", code("2+2"), ", or /help."
+    ),
+    "no_text": say(
+        "I can read text only. Send me Python, for example ", code("2+2"), ", or /help."
+    ),
 }
 """The answers that are always the same, by what was wished."""
 
@@ -32,25 +37,26 @@ MESSAGES: dict[Wish, Message] = {
 def help_message(policy: Policy, username: str | None) -> Message:
     """What the bot does, with examples, and the imports and limits that are in force."""
     limits, rlimits = policy.limits, policy.rlimits
-    inline = f" In any chat: `@{username} 2+2`." if username else ""
+    inline: Parts = ()
+    if username:
+        inline = parts(" In any chat: ", code(f"@{username} 2+2"), ".")
     about = (
         "I am a Python calculator. Send me anything from a sum to a whole program:"
         " I answer with what it prints and the value of its last expression.\n"
     )
     rules = (
-        f"\nIn groups: `/cl 2+2`, or a reply to me.{inline}\n"
-        f"Ready to use: {', '.join(sorted(policy.preloaded))}.\n"
+        f"\nReady to use: {', '.join(sorted(policy.preloaded))}.\n"
         f"May be imported: {', '.join(sorted(policy.allowed_imports))}.\n"
         f"Limits: {rlimits.cpu_seconds} s of computing, {limits.wall_seconds} s in all,"
         f" {rlimits.address_space_mib} MiB of memory, {size(limits.output_bytes)} printed,"
         f" {size(limits.source_bytes)} of program.\n"
         "/mode: compact or full answers. /privacy: what is kept."
     )
-    examples: list[Part] = [("pre" if "\n" in text else "code", text) for text in EXAMPLES]
-    return compose([("", about), *examples, ("", rules)])
+    groups = parts("\nIn groups: ", code("/cl 2+2"), ", or a reply to me.", *inline, rules)
+    return compose([parts(about), *((code(text),) for text in EXAMPLES), groups])
 
 
 def mode_message(compact: bool) -> Message:
     """Says which of the two kinds of answer is in force now."""
     kind, example = ("compact", "4") if compact else ("full", "4 = 2+2")
-    return say(f"Answers are {kind} now: `{example}`. /mode changes it back.")
+    return say(f"Answers are {kind} now: ", code(example), ". /mode changes it back.")

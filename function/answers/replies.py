@@ -6,13 +6,12 @@ query's result id 1 to 64 bytes (#inlinequeryresultarticle). What a program prin
 """
 
 import hashlib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from function.answers.visible import beginning, cut, units
 from function.calculator import Answer
+from function.parts import Part, Parts, code, parts, text_of
 from function.telegram.bot_api import Article, Entity, Json, Message
 from sandbox import Policy
 
@@ -25,8 +24,6 @@ REFUSALS_SHOWN = 3
 EMPTY: Json = {"type": "empty", "body": ""}
 
 NO_MESSAGE = Message("")
-
-Part = tuple[Literal["", "pre", "code"], str]
 
 
 @dataclass(frozen=True)
@@ -49,14 +46,24 @@ def reply(answer: Answer, policy: Policy, *, compact: bool = False) -> Reply:
 
 def _message(answer: Answer, policy: Policy, compact: bool, room: int) -> Message:
     output = answer.output
-    notes = [(style, cut(text, NOTE_UNITS)) for style, text in _notes(answer, policy)]
+    notes = [_cut(note) for note in _notes(answer, policy)]
     if not output:
-        return compose(notes if answer.outcome.kind != "ok" else [("", "No output."), *notes])
-    room -= sum(units(text) + 1 for _, text in notes)
+        return compose(notes if answer.outcome.kind != "ok" else [parts("No output."), *notes])
+    room -= sum(units(text_of(note)) + 1 for note in notes)
     echo = f"{output} = {answer.expression}"
     has_echo = answer.outcome.kind == "ok" and answer.expression and "\n" not in output
     fits = has_echo and not compact and units(echo) <= room
-    return compose([_code(echo if fits else cut(output, room)), *notes])
+    return compose([[code(echo if fits else cut(output, room))], *notes])
+
+
+def _cut(note: Parts) -> Parts:
+    """A note within NOTE_UNITS: its longest part is shortened."""
+    excess = units(text_of(note)) - NOTE_UNITS
+    if excess <= 0:
+        return note
+    longest = max(note, key=lambda part: len(part.text))
+    shorter = longest._replace(text=cut(longest.text, units(longest.text) - excess))
+    return tuple(shorter if part is longest else part for part in note)
 
 
 def articles(answer: Answer, policy: Policy) -> list[Article]:
@@ -66,7 +73,7 @@ def articles(answer: Answer, policy: Policy) -> list[Article]:
     is_value = answer.outcome.kind == "ok" and program and output and "\n" not in output
     if not is_value or units(texts[0]) > MESSAGE_UNITS:
         return [article(_message(answer, policy, compact=True, room=MESSAGE_UNITS))]
-    return [article(compose([_code(text)])) for text in dict.fromkeys(texts)]
+    return [article(compose([[code(text)]])) for text in dict.fromkeys(texts)]
 
 
 def article(message: Message) -> Article:
@@ -86,21 +93,20 @@ def gateway(call: Json | None) -> Json:
     return fields | ({"type": "text", "body": call["text"]} if "text" in call else EMPTY)
 
 
-def _notes(answer: Answer, policy: Policy) -> list[Part]:
+def _notes(answer: Answer, policy: Policy) -> list[Parts]:
     """What is said beside the output: an error, why the program did not end well, a hint."""
-    hint: list[Part] = [("", answer.hint)] if answer.hint else []
-    return _verdict(answer, policy) + hint
+    return _verdict(answer, policy) + ([answer.hint] if answer.hint else [])
 
 
-def _verdict(answer: Answer, policy: Policy) -> list[Part]:
+def _verdict(answer: Answer, policy: Policy) -> list[Parts]:
     outcome, limits = answer.outcome, policy.limits
     match outcome.kind:
         case "ok":
             return []
         case "error":
-            return [_code(answer.error or "The program failed and did not say why.")]
+            return [(code(answer.error or "The program failed and did not say why."),)]
         case "syntax_error":
-            return [_code(_syntax_error(answer))]
+            return [(code(_syntax_error(answer)),)]
         case "rejected":
             return _refusal(answer)
         case "cpu_limit":
@@ -120,7 +126,7 @@ def _verdict(answer: Answer, policy: Policy) -> list[Part]:
             text = "Too many programs at once just now. Please try again in a few seconds."
         case "unavailable":
             text = "Out of order just now. Please try again in a minute."
-    return [("", text)]
+    return [parts(text)]
 
 
 def _syntax_error(answer: Answer) -> str:
@@ -130,47 +136,44 @@ def _syntax_error(answer: Answer) -> str:
     return f"{excerpt}{error}{line}"
 
 
-def _refusal(answer: Answer) -> list[Part]:
+def _refusal(answer: Answer) -> list[Parts]:
     first, *others = answer.violations
     if not others:
         line = f"line {first.line}: " if first.line > 1 else ""
-        return [("", f"Not run: {line}{first.message}")]
-    parts: list[Part] = [("", f"Not run:\nline {first.line}: {first.message}")]
+        return [parts(f"Not run: {line}", *_named(first.message))]
+    notes = [parts(f"Not run:\nline {first.line}: ", *_named(first.message))]
     # What is allowed instead stands behind a semicolon, and is said once.
-    parts += [
-        ("", f"line {each.line}: {each.message.partition(';')[0]}")
+    notes += [
+        parts(f"line {each.line}: ", *_named(each.message.partition(";")[0]))
         for each in others[: REFUSALS_SHOWN - 1]
     ]
     if len(answer.violations) > REFUSALS_SHOWN:
-        parts.append(("", f"… and {len(answer.violations) - REFUSALS_SHOWN} more."))
-    return parts
+        notes.append(parts(f"… and {len(answer.violations) - REFUSALS_SHOWN} more."))
+    return notes
 
 
-def _code(text: str) -> Part:
-    return ("pre" if "\n" in text else "code"), text
+def _named(message: str) -> Parts:
+    """A violation's message in parts: names of the program stand in backticks, and hold none."""
+    pieces = enumerate(message.split("`"))
+    return parts(*(code(piece) if index % 2 else piece for index, piece in pieces if piece))
 
 
-def compose(parts: Iterable[Part]) -> Message:
-    """Put parts below one another: code, or sentences with code in `backticks`."""
+def compose(lines: Iterable[Iterable[Part]]) -> Message:
+    """Put texts below one another."""
     text = ""
     entities = []
-    for style, part in parts:
+    for line in lines:
         text += "\n" if text else ""
-        for kind, piece in [(style, part)] if style else _pieces(part):
+        for kind, piece in line:
             if kind and piece:
                 entities.append(Entity(kind, units(text), units(piece)))
             text += piece
     return Message(text, tuple(entities))
 
 
-def _pieces(sentence: str) -> list[Part]:
-    pieces = re.split("`([^`]+)`", sentence)
-    return [_code(piece) if index % 2 else ("", piece) for index, piece in enumerate(pieces)]
-
-
-def say(sentence: str) -> Message:
-    """A sentence of ours, with code in `backticks`."""
-    return compose([("", sentence)])
+def say(*pieces: str | Part) -> Message:
+    """A sentence of ours: words as str, code as parts."""
+    return compose([parts(*pieces)])
 
 
 def size(count: int) -> str:

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from function.natural import sentences
 from function.natural.rewriting import LONGEST, NAMES, suggest
 from function.natural.typography import normalise, parses
+from function.parts import Parts, code, parts
 from sandbox import Outcome, parse
 
 __all__ = ["HINTS", "Case", "Hint", "hint", "normalise", "parses"]
@@ -56,6 +57,8 @@ class Case:
 class Hint:
     """A row of the table: a text, and where it fits. Every condition that is given must hold.
 
+    Code in the text stands in backticks, which are read before anything is put in.
+
     `source` is searched for in the program, if that is short, and `error` in the error line.
     `value` is for what a pattern cannot tell: it returns the text for `{value}`, or None. Where
     `{proposal}` or `{missing}` is in the text, the case must have one.
@@ -70,41 +73,48 @@ class Hint:
     def _pattern(self) -> re.Pattern[str]:
         return re.compile(self.source)
 
-    def fit(self, case: Case) -> str | None:
-        """Return the text for a case whose error line fits, or None."""
+    def fit(self, case: Case) -> Parts:
+        """Return the text for a case whose error line fits, or no parts."""
         if self.source and not (
             len(case.program) <= LONGEST and self._pattern.search(case.program)
         ):
-            return None
-        parts = {"value": self.value(case) if self.value else ""}
+            return ()
+        values = {"value": self.value(case) if self.value else ""}
         if "{proposal}" in self.text:
-            parts["proposal"] = case.proposal and _quote(case.proposal)
+            values["proposal"] = case.proposal or None
         if "{missing}" in self.text:
-            parts["missing"] = case.missing or None
-        return None if None in parts.values() else self.text.format(**parts)
+            values["missing"] = case.missing or None
+        if None in values.values():
+            return ()
+        text = self.text.replace("{proposal}", "")
+        pieces = text.split("`")
+        found = parts(
+            *(
+                code(piece.format(**values)) if index % 2 else piece
+                for index, piece in enumerate(pieces)
+                if piece
+            )
+        )
+        if (proposal := values.get("proposal")) is None:
+            return found
+        return found + parts("\n" if "\n" in proposal else " ", code(proposal))
 
 
-def hint(source: str, outcome: Outcome, program: str | None = None) -> str | None:
-    """Return a line of help for what was typed and its outcome, or None where none is due.
+def hint(source: str, outcome: Outcome, program: str | None = None) -> Parts:
+    """Return a line of help for what was typed and its outcome; no parts where none is due.
 
-    `program` is the text as it ran, where the caller knows it.
-
-    Code in it stands in backticks; where that has several lines it follows the sentence on lines
-    of its own. Never raises; takes time linear in the length of `source`.
+    `program` is the text as it ran, where the caller knows it. Code of several lines follows the
+    sentence on lines of its own. Never raises; takes time linear in the length of `source`.
     """
     if program is None:
         program = normalise(source) or source
     case = Case(source, program, outcome)
-    return next((text for row in _rows(case.error) if (text := row.fit(case))), None)
+    return next((found for row in _rows(case.error) if (found := row.fit(case))), ())
 
 
 @lru_cache(256)  # nearly all programs end in the same few ways
 def _rows(error: str) -> tuple[Hint, ...]:
     return tuple(row for row in HINTS if re.search(row.error, error))
-
-
-def _quote(program: str) -> str:
-    return f"\n`{program}`" if "\n" in program else f" `{program}`"
 
 
 def _exact(node: ast.expr) -> Fraction | None:

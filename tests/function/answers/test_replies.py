@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from function.answers.replies import EMPTY, article, articles, compose, gateway, reply, say
 from function.answers.visible import units, visible
 from function.calculator import Answer
+from function.parts import code as as_code
+from function.parts import parts
 from function.telegram.bot_api import Entity, Message, Place, send_message
 from sandbox.check.checker import Violation
 from sandbox.policy.loader import Policy
@@ -130,14 +132,14 @@ def test_of_many_refusals_the_first_are_told(policy: Policy) -> None:
 
 
 def test_a_hint_stands_last_with_its_code_marked(policy: Policy) -> None:
-    answer = answered(output="8", expression="2^10", hint="Power is `**`.")
+    answer = answered(output="8", expression="2^10", hint=parts("Power is ", as_code("**"), "."))
     message = reply(answer, policy).message
     assert message.text == "8 = 2^10\nPower is **."
     assert code(message) == ["8 = 2^10", "**"]
 
 
 def test_a_cut_leaves_room_for_what_is_said_beneath(policy: Policy) -> None:
-    answer = answered("error", output="x" * 9000, error="e" * 9000, hint="h" * 9000)
+    answer = answered("error", output="x" * 9000, error="e" * 9000, hint=parts("h" * 9000))
     message = reply(answer, policy).message
     assert 4000 < units(message.text) <= 4096
     assert message.text.endswith("h")
@@ -156,7 +158,7 @@ def test_no_text_makes_a_message_too_long_or_its_entities_wrong(
         error=error,
         expression=expression,
         excerpt=excerpt,
-        hint=hint,
+        hint=parts(as_code(hint)),
         violations=(Violation("x", 1, 1, refusal, ""),),
     )
     said = reply(answer, policy)
@@ -202,7 +204,7 @@ def test_the_gateway_gets_the_text_as_body() -> None:
     assert gateway(None) == EMPTY == {"type": "empty", "body": ""}
 
 
-def test_code_in_sentences_is_marked_by_backticks() -> None:
-    message = compose([("", "use `a` or `b`"), ("code", "c"), ("", "an odd ` stays")])
-    assert message.text == "use a or b\nc\nan odd ` stays"
-    assert code(message) == ["a", "b", "c"]
+def test_code_is_marked_as_such_and_backticks_are_characters() -> None:
+    message = compose([parts("use ", as_code("a`b"), " or `c`"), parts(as_code("d"))])
+    assert message.text == "use a`b or `c`\nd"
+    assert code(message) == ["a`b", "d"]

@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from function.natural.hints import HINTS, Hint, hint
+from function.natural.hints import HINTS, Hint
+from function.natural.hints import hint as hint_parts
 from sandbox.check.checker import Violation
 from sandbox.sandbox import Outcome
+
+
+def hint(source: str, outcome: Outcome) -> str | None:
+    """The hint with its code in backticks."""
+    found = hint_parts(source, outcome)
+    return "".join(f"`{text}`" if kind else text for kind, text in found) or None
 
 
 def ok(output: str) -> Outcome:
