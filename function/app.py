@@ -19,7 +19,7 @@ from function.errors import BotApiError
 from function.http import resources
 from function.observability import logs
 from function.settings import Settings, load_settings
-from function.state.store import Store, open_store
+from function.state import Store, open_store
 from function.telegram.bot_api import Bot
 from sandbox import PolicyError, PolicyWatch, Sandbox, SandboxUnavailable, load_policy
 

@@ -12,7 +12,7 @@ from function.calculator import Answer, calculate
 from function.natural.hints import normalise, parses
 from function.observability import logs
 from function.rate_limit import Senders, TooMany
-from function.state.store import Store
+from function.state import Store
 from function.telegram import bot_api as telegram
 from function.telegram.bot_api import Bot, InlineQuery, Json, Request
 from sandbox import Sandbox

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from function.state.store import Store
+from function.state import Store
 from sandbox import Limits
 
 MINUTE = 60.0

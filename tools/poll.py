@@ -21,7 +21,7 @@ from function.bot import Busy, Chat
 from function.delivery.delivery import Delivery
 from function.errors import Refused, Undelivered
 from function.settings import load_settings
-from function.state.store import open_store
+from function.state import open_store
 from function.telegram.bot_api import Bot, Json
 from function.telegram.client import BotApi
 from sandbox.policy.loader import PolicyError, load_policy

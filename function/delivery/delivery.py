@@ -21,7 +21,7 @@ from function.delivery.lease import Claims
 from function.delivery.outbox import Outbox
 from function.delivery.updates import ANSWER_SECONDS, EDIT_SECONDS, Updates, name_of
 from function.errors import Refused, Undelivered
-from function.state.store import Store
+from function.state import Store
 from function.telegram import bot_api as telegram
 from function.telegram.bot_api import Entity, InlineQuery, Json, Message, Request
 

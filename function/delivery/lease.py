@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from function.answers.replies import Reply, say
 from function.bot import Busy
-from function.state.store import Store
+from function.state import Store
 
 LEASE_SECONDS = 5.0  # a claim ends so long after its holder died
 RENEW_SECONDS = 1.0

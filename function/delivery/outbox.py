@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from function.bot import Busy
 from function.delivery.updates import ANSWER_SECONDS
 from function.errors import Undelivered
-from function.state.store import Store
+from function.state import Store
 from function.telegram.bot_api import Json
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from function.answers.replies import Reply
 from function.bot import Chat
 from function.delivery.lease import Claims
-from function.state.store import Store
+from function.state import Store
 from function.telegram import bot_api as telegram
 from function.telegram.bot_api import InlineQuery, Json, Request
 

@@ -22,7 +22,7 @@ from function.bot import Busy, Chat
 from function.delivery.delivery import Delivery
 from function.errors import Undelivered
 from function.settings import Settings
-from function.state.store import Store
+from function.state import Store
 from function.telegram import bot_api as telegram
 from function.telegram.bot_api import Json
 from sandbox import PolicyWatch, Sandbox

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from function.state.store import open_store
+from function.state import open_store
 from tests.conftest import ROOT, Service, message
 from tests.faults.parts import health, is_right
 

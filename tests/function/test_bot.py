@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from function.bot import CACHE_SECONDS, Busy, Chat
-from function.state.store import Memory
+from function.state.memory import Memory
 from function.telegram.bot_api import Bot, InlineQuery, Place, Request
 from sandbox.sandbox import Outcome
 from tests.function.conftest import ScriptedSandbox

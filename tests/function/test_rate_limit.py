@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from function.rate_limit import Senders, TooMany
-from function.state.store import Memory
+from function.state.memory import Memory
 from sandbox.policy.loader import Limits, Policy
 
 

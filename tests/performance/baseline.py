@@ -14,7 +14,7 @@ import falcon
 
 from function.app import create_app
 from function.settings import load_settings
-from function.state.store import open_store
+from function.state import open_store
 from sandbox.check.checker import examine
 from sandbox.check.source import Unparsed
 from sandbox.fork_server import guest

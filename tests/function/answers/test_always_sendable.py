@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from function.app import create_app
 from function.settings import Settings
-from function.state.store import Memory
+from function.state.memory import Memory
 from sandbox.check.checker import Violation
 from sandbox.sandbox import Outcome
 from tests.bot_api_server import webhook_problems

@@ -13,7 +13,7 @@ from function.bot import Busy, Chat
 from function.delivery import delivery as module
 from function.delivery.delivery import Delivery
 from function.errors import Refused, Undelivered
-from function.state.store import Memory
+from function.state.memory import Memory
 from function.telegram.bot_api import Bot, Json
 from sandbox.sandbox import Outcome
 from tests.conftest import message

@@ -11,7 +11,8 @@ import pytest
 from function.bot import Busy
 from function.delivery import lease as module
 from function.delivery.lease import Claims
-from function.state.store import Memory, Store, open_store
+from function.state import Store, open_store
+from function.state.memory import Memory
 
 LEASE = 0.5
 

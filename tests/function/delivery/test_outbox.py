@@ -10,7 +10,7 @@ from function.bot import Busy, Chat
 from function.delivery.delivery import Delivery
 from function.delivery.outbox import Outbox
 from function.errors import Undelivered
-from function.state.store import Memory
+from function.state.memory import Memory
 from function.telegram.bot_api import Bot, Json
 from tests.function.conftest import ScriptedSandbox
 from tests.function.delivery.test_delivery import RecordingApi, said, sent

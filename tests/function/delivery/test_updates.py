@@ -9,7 +9,8 @@ import pytest
 from function.bot import Busy, Chat
 from function.delivery.lease import Claims
 from function.delivery.updates import Updates
-from function.state.store import Memory, Store
+from function.state import Store
+from function.state.memory import Memory
 from function.telegram.bot_api import Bot
 from sandbox.sandbox import Outcome
 from tests.conftest import message

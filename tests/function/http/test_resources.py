@@ -9,7 +9,7 @@ from falcon import testing
 from function.app import create_app
 from function.errors import Undelivered
 from function.settings import Settings
-from function.state.store import Memory
+from function.state.memory import Memory
 from sandbox.sandbox import Outcome
 from tests.conftest import message
 from tests.function.conftest import ScriptedSandbox

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,8 +15,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from function.state.server import SERVER_SECONDS, Server
-from function.state.store import File, Lasting, Memory, Store, StoreLost, open_store
+from function.state import Store, open_store
+from function.state.fallback import Fallback
+from function.state.file import File
+from function.state.memory import Memory
+from function.state.redis import SERVER_SECONDS, Redis
+from function.state.store import StoreLost
 from tests.valkey import ValkeyServer, running_valkey
 from tools.serve import free_port
 
@@ -97,7 +102,7 @@ def test_replicas_share_counts_and_values_through_the_server(server: ValkeyServe
 
 def test_counts_are_atomic_among_processes(tmp_path: Path) -> None:
     script = (
-        "import sys; from function.state.store import open_store; s = open_store(sys.argv[1])\n"
+        "import sys; from function.state import open_store; s = open_store(sys.argv[1])\n"
         "print(*(s.count('a', 60) for _ in range(100)))"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "state.db")]
@@ -134,6 +139,65 @@ def test_a_file_is_bounded_and_forgets_what_would_expire_first(tmp_path: Path) -
     assert path.stat().st_size <= 20 * 4096
 
 
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_output_evicts_neither_settings_nor_limits_nor_leases(kind: str, tmp_path: Path) -> None:
+    store = Memory(max_bytes=100_000) if kind == "memory" else File(tmp_path / "s.db", max_pages=40)
+    store.set("mode:1", "compact", 400 * 86400)
+    assert [store.count(key, 60) for key in ("started:1", "lease:1")] == [1, 1]
+    store.set("answer:0", "x" * 1000, 3600)
+    for n in range(1, 300):
+        store.set(f"answer:{n}", "x" * 1000, 7200)
+    assert store.get("answer:0") is None
+    assert store.get("answer:299") is not None
+    assert store.get("mode:1") == "compact"
+    assert [store.count(key, 60) for key in ("started:1", "lease:1")] == [2, 2]
+    store.close()
+
+
+def test_what_has_expired_takes_no_room() -> None:
+    memory = Memory(max_bytes=100_000)
+    for n in range(200):
+        memory.set(f"short:{n}", "1", 0.001)
+    time.sleep(0.01)
+    for n in range(200):
+        memory.set(f"long:{n}", "1", 60)
+    assert memory.get("long:0") == "1"
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\x00b", "é", "9" * 30, "[" * 1000])
+def test_any_text_is_taken_as_key_and_value_without_an_error(store: Store, text: str) -> None:
+    store.set(text, text, 60)
+    assert store.get(text) in (text, "?")
+    assert store.count(text, 60) >= 1
+    assert store.status()["state"] == "ok"
+
+
+def test_a_row_that_somebody_else_wrote_raises_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    store = open_store(str(path))
+    store.set("a", "1", 60)
+    with contextlib.closing(sqlite3.connect(path)) as other, other:
+        other.execute("UPDATE entries SET value = CAST(x'ff00' AS TEXT)")
+    assert isinstance(store.get("a"), str)
+    assert store.count("a", 60) >= 1
+    assert store.status()["state"] == "ok"
+    store.close()
+
+
+def test_a_key_of_another_type_or_without_an_end_costs_only_itself(server: ValkeyServer) -> None:
+    client, store = redis.Redis(port=server.port), open_store(server.address)
+    client.rpush("calcubot:list", "x")
+    client.set("calcubot:word", "x")
+    client.set("calcubot:lease", "1")
+    assert store.get("list") is None
+    assert store.count("word", 60) == 1
+    assert store.count("lease", 0.05) == 2
+    assert within(2, lambda: store.count("lease", 60) == 1)
+    assert store.status()["state"] == "ok"
+    client.close()
+    store.close()
+
+
 def test_a_file_keeps_its_values_for_the_next_start(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     for expected in (None, "compact"):
@@ -146,7 +210,7 @@ def test_a_file_keeps_its_values_for_the_next_start(tmp_path: Path) -> None:
 
 def test_a_lost_file_costs_nothing_and_is_used_again_when_it_is_back(tmp_path: Path) -> None:
     folder = tmp_path / "disk"
-    store = Lasting(File(folder / "state.db"), RETRY)
+    store = Fallback(File(folder / "state.db"), RETRY)
     store.set("a", "1", 60)
     assert store.get("a") == "1"
     assert [store.count("n", 60) for _ in range(2)] == [1, 2]
@@ -163,7 +227,9 @@ def test_a_lost_file_costs_nothing_and_is_used_again_when_it_is_back(tmp_path: P
 def test_a_file_of_another_kind_is_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "state.db"
     path.write_bytes(content)
-    store = open_store(str(path))
+    with pytest.raises(ValueError, match=r"STORE cannot be used: .*state\.db: "):
+        open_store(str(path))
+    store = Fallback(File(path))
     store.set("a", "1", 60)
     assert store.get("a") == "1"
     assert store.status()["state"] == "degraded"
@@ -172,7 +238,7 @@ def test_a_file_of_another_kind_is_left_alone(tmp_path: Path, content: bytes) ->
 
 def test_a_full_disk_costs_nothing(tmp_path: Path) -> None:
     with mounted_disk(tmp_path / "small") as disk:
-        store = Lasting(File(disk / "state.db"), RETRY)
+        store = Fallback(File(disk / "state.db"), RETRY)
         store.set("before", "1", 60)
         assert store.status()["state"] == "ok"
         filler = disk / "filler"
@@ -208,7 +274,7 @@ class mounted_disk:  # noqa: N801  used like a function
 def test_a_dead_server_costs_nothing_and_is_used_again_when_it_is_back(
     server: ValkeyServer,
 ) -> None:
-    store = Lasting(Server(server.address), RETRY)
+    store = Fallback(Redis(server.address), RETRY)
     store.set("before", "1", 60)
     server.stop()
     store.set("meanwhile", "2", 60)
@@ -219,14 +285,14 @@ def test_a_dead_server_costs_nothing_and_is_used_again_when_it_is_back(
     assert "refused" in store.status()["error"]
     server.start()
     assert within(5, lambda: store.status()["state"] == "ok")
-    other = Server(server.address)
+    other = Redis(server.address)
     assert other.get("meanwhile") == "2"
     other.close()
     store.close()
 
 
 def test_a_server_that_does_not_answer_delays_once(server: ValkeyServer) -> None:
-    store = Lasting(Server(server.address), retry_seconds=60)
+    store = Fallback(Redis(server.address), retry_seconds=60)
     store.set("a", "1", 60)
     server.send(signal.SIGSTOP)
     started = time.monotonic()
@@ -240,7 +306,7 @@ def test_a_server_that_does_not_answer_delays_once(server: ValkeyServer) -> None
 def test_a_server_out_of_memory_costs_nothing(server: ValkeyServer) -> None:
     client = redis.Redis(port=server.port)
     client.config_set("maxmemory", "1")
-    store = Lasting(Server(server.address), retry_seconds=0)
+    store = Fallback(Redis(server.address), retry_seconds=0)
     store.set("a", "1", 60)
     assert client.get("calcubot:a") is None
     client.config_set("maxmemory", "0")
@@ -251,7 +317,7 @@ def test_a_server_out_of_memory_costs_nothing(server: ValkeyServer) -> None:
 
 
 def test_a_server_restarted_between_two_commands_is_not_lost(server: ValkeyServer) -> None:
-    store = Lasting(Server(server.address), retry_seconds=60)
+    store = Fallback(Redis(server.address), retry_seconds=60)
     store.set("a", "1", 60)
     server.stop()
     server.start()
@@ -261,7 +327,7 @@ def test_a_server_restarted_between_two_commands_is_not_lost(server: ValkeyServe
 
 
 def test_many_threads_survive_a_server_that_dies(server: ValkeyServer) -> None:
-    store = Lasting(Server(server.address), RETRY)
+    store = Fallback(Redis(server.address), RETRY)
     failures: list[str] = []
     done = threading.Event()
 
@@ -285,10 +351,42 @@ def test_many_threads_survive_a_server_that_dies(server: ValkeyServer) -> None:
     assert failures == []
 
 
-@pytest.mark.parametrize("address", ["http://localhost", "postgres://x", "redis://host:port"])
-def test_an_address_that_cannot_work_is_refused(address: str) -> None:
-    with pytest.raises(ValueError, match=r"redis://|[Pp]ort"):
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://localhost",
+        "postgres://x",
+        "redis://host:port",
+        "localhost:6379",
+        "redis://localhost?ssl_ca_cert=/x",
+        "redis://:pass/word-tail@localhost",
+        "rediss://localhost?ssl_cert_reqs=nonsense",
+    ],
+)
+def test_an_address_that_cannot_work_is_refused_with_its_cure(address: str) -> None:
+    with pytest.raises(ValueError, match=r"^STORE.*redis://") as refused:
         open_store(address)
+    assert "word-tail" not in str(refused.value)
+
+
+def test_a_path_that_cannot_work_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent" / "state.db", tmp_path / "file" / "state.db"):
+        (tmp_path / "file").touch()
+        with pytest.raises(ValueError, match=f"STORE cannot be used: {path}: "):
+            open_store(str(path))
+
+
+def test_a_server_that_wants_another_password_is_refused(server: ValkeyServer) -> None:
+    client = redis.Redis(port=server.port)
+    client.config_set("requirepass", "right-word")
+    for address in (server.address, server.address.replace("//", "//:wrong-word@")):
+        with pytest.raises(ValueError, match="STORE cannot be used") as refused:
+            open_store(address)
+        assert "-word" not in str(refused.value)
+    open_store(server.address.replace("//", "//:right-word@")).close()
+    with pytest.raises(ValueError, match="DB index"):
+        open_store(server.address.replace("//", "//:right-word@") + "/99")
+    client.close()
 
 
 def test_a_password_is_in_no_status() -> None:

@@ -18,7 +18,7 @@ from falcon import testing
 from function.answers.visible import is_blank, units
 from function.app import create_app
 from function.settings import Settings
-from function.state.store import Memory
+from function.state.memory import Memory
 from sandbox.sandbox import Outcome, Sandbox
 from tests.bot_api_server import webhook_problems
 from tests.function.telegram.library_types import check_against_libraries

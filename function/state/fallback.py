@@ -1,0 +1,119 @@
+"""A store that outlasts its file or server: it goes on in memory, and returns by itself."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from function.state.memory import MEMORY_BYTES, Memory
+from function.state.store import StoreLost
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 2.0  # from a loss to the next try
+
+T = TypeVar("T")
+
+
+class Primary(Protocol):
+    """A store whose methods raise StoreLost."""
+
+    kind: str
+
+    def get(self, key: str) -> str | None:
+        """See Store."""
+
+    def set(self, key: str, value: str, seconds: float) -> None:
+        """See Store."""
+
+    def count(self, key: str, seconds: float) -> int:
+        """See Store."""
+
+    def close(self) -> None:
+        """See Store."""
+
+
+class Fallback:
+    """A primary store with memory to fall back on; see Store.
+
+    While the primary is lost, `status` says so. What was set meanwhile is saved when it is back.
+    """
+
+    def __init__(self, primary: Primary, retry_seconds: float = RETRY_SECONDS) -> None:
+        self._primary = primary
+        self._memory = Memory()  # has a copy of all that is set here
+        self._retry_seconds = retry_seconds
+        self._lock = threading.Lock()
+        self._error = ""
+        self._retry_at = 0.0
+        self._unsaved: dict[str, float] = {}  # keys set since the loss, and when they expire
+
+    def get(self, key: str) -> str | None:
+        """See Store."""
+        return self._try(lambda: self._primary.get(key), lambda: self._memory.get(key))
+
+    def set(self, key: str, value: str, seconds: float) -> None:
+        """See Store."""
+        self._memory.set(key, value, seconds)
+        self._try(
+            lambda: self._primary.set(key, value, seconds),
+            lambda: self._note_unsaved(key, seconds),
+        )
+
+    def count(self, key: str, seconds: float) -> int:
+        """See Store."""
+        return self._try(
+            lambda: self._primary.count(key, seconds), lambda: self._memory.count(key, seconds)
+        )
+
+    def status(self) -> dict[str, str]:
+        """See Store. Tries the primary if that is due."""
+        self.get("status")
+        if self._error:
+            return {"kind": self._primary.kind, "state": "degraded", "error": self._error}
+        return {"kind": self._primary.kind, "state": "ok"}
+
+    def close(self) -> None:
+        """See Store."""
+        self._primary.close()
+
+    def _try(self, primary: Callable[[], T], memory: Callable[[], T]) -> T:
+        """Ask the primary unless it is lost; one caller at a time finds out whether it is back."""
+        if not self._is_due():
+            return memory()
+        try:
+            if self._error:
+                self._save()
+            result = primary()
+        except StoreLost as error:
+            if not self._error:
+                log.warning("store lost, going on in memory: %s", error)
+            self._error = str(error)
+            self._retry_at = time.monotonic() + self._retry_seconds
+            return memory()
+        if self._error:
+            log.warning("store is back")
+            self._error = ""
+        return result
+
+    def _is_due(self) -> bool:
+        if not self._error:
+            return True
+        with self._lock:
+            if time.monotonic() < self._retry_at:
+                return False
+            self._retry_at = time.monotonic() + self._retry_seconds
+            return True
+
+    def _save(self) -> None:
+        """Set in the primary what was set since the loss."""
+        for key, expires in list(self._unsaved.items()):
+            seconds = expires - time.monotonic()
+            if seconds > 0:
+                self._primary.set(key, self._memory.get(key) or "", seconds)
+            self._unsaved.pop(key, None)
+
+    def _note_unsaved(self, key: str, seconds: float) -> None:
+        if len(self._unsaved) < MEMORY_BYTES // 1000:
+            self._unsaved[key] = time.monotonic() + seconds

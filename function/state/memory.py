@@ -1,0 +1,82 @@
+"""A store within this process."""
+
+import threading
+import time
+
+from function.state.store import SHORT_TEXT
+
+MEMORY_BYTES = 32 << 20
+
+
+class Memory:
+    """A store that ends with the process; see Store."""
+
+    def __init__(self, max_bytes: int = MEMORY_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._entries: dict[str, tuple[str, float, tuple[bool, float]]] = {}
+        # Keys by (is short, lifetime): what lives equally long expires in the order it was set in.
+        self._queues: dict[tuple[bool, float], dict[str, None]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> str | None:
+        """See Store."""
+        with self._lock:
+            return self._get(key)
+
+    def set(self, key: str, value: str, seconds: float) -> None:
+        """See Store."""
+        with self._lock:
+            self._remove(key)
+            if value:
+                self._add(key, value, time.monotonic() + seconds, seconds)
+
+    def count(self, key: str, seconds: float) -> int:
+        """See Store."""
+        with self._lock:
+            counted = self._get(key)
+            if counted is None:
+                self._add(key, "1", time.monotonic() + seconds, seconds)
+                return 1
+            _, expires, queue = self._entries[key]
+            number = int(counted) + 1 if counted.isdecimal() else 1
+            self._entries[key] = str(number), expires, queue
+            return number
+
+    def status(self) -> dict[str, str]:
+        """See Store."""
+        return {"kind": "memory", "state": "ok"}
+
+    def close(self) -> None:
+        """See Store."""
+
+    def _get(self, key: str) -> str | None:
+        value, expires, _ = self._entries.get(key, ("", 0.0, None))
+        if expires > time.monotonic():
+            return value
+        self._remove(key)
+        return None
+
+    def _add(self, key: str, value: str, expires: float, lifetime: float) -> None:
+        queue = len(value) <= SHORT_TEXT, lifetime
+        self._entries[key] = value, expires, queue
+        self._queues.setdefault(queue, {})[key] = None
+        self._bytes += _size(key, value)
+        now = time.monotonic()
+        for keys in list(self._queues.values()):
+            if self._entries[first := next(iter(keys))][1] <= now:
+                self._remove(first)
+        while self._bytes > self._max_bytes:
+            self._remove(next(iter(self._queues[min(self._queues)])))
+
+    def _remove(self, key: str) -> None:
+        if key in self._entries:
+            value, _, queue = self._entries.pop(key)
+            self._bytes -= _size(key, value)
+            del self._queues[queue][key]
+            if not self._queues[queue]:
+                del self._queues[queue]
+
+
+def _size(key: str, value: str) -> int:
+    return 300 + len(key) + 4 * max(len(value), SHORT_TEXT)  # about what CPython needs, at most
