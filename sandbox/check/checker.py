@@ -4,7 +4,7 @@ What is refused comes from the policy; what is here is how Python can be made to
 is closed: kinds and fields of nodes that `sandbox/check/node_kinds.py` does not list are refused.
 
 Rules, in the order that they are looked at:
-    source-too-long      more bytes than the policy takes
+    source-too-long      more bytes than the policy allows
     forbidden-character  one that hides what a program is
     syntax               Python's own complaint, in its words
     unknown-syntax       newer than these tables
@@ -40,7 +40,7 @@ from sandbox.check.scopes import (
     Bindings,
     bindings,
     namedtuples,
-    own_occurrences,
+    own_names,
     plain_texts,
 )
 from sandbox.check.source import Lines, Unparsed, decode_escapes, normalised, parse
@@ -51,7 +51,7 @@ __all__ = ["MOST_VIOLATIONS", "Violation", "check"]
 # Nobody reads more; a program made of violations must not become a long answer.
 MOST_VIOLATIONS = 100
 
-# Characters that make a program look other than it is, or that no parser takes: NUL, byte order
+# Characters that make a program look other than it is, or that no parser accepts: NUL, byte order
 # marks, bidirectional embeddings, overrides and isolates, lone surrogates, a CR without its LF.
 _FORBIDDEN_CHARACTER = re.compile("[\0\ufeff\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 # What a class calls its own objects, whose private attributes are its own business. It proves
@@ -67,7 +67,7 @@ _SELF_MATCHING = frozenset(
 # would be handed `update_wrapper`, or could make a pattern read any attribute.
 _RELIED_ON = frozenset({"namedtuple", "partial"})
 # From 3.14 on, classes that plain syntax leads to make text into annotationlib.ForwardRef, whose
-# method `evaluate` runs it. It takes no plain argument; many an honest `evaluate` does.
+# method `evaluate` runs it and accepts no positional argument; programs' own ones usually do.
 _HAS_FORWARD_REFS = sys.version_info >= (3, 14)
 # Judged by how they are called, which a class pattern would hide.
 _JUDGED_BY_CALL = frozenset({"evaluate", "format", "wraps"})
@@ -109,7 +109,6 @@ class _Rules:
 class _Program:
     """A program's nodes, and what was found in them."""
 
-    order: Sequence[ast.AST]  # of a walk
     nodes: Nodes
     rules: _Rules
     # line, offset in UTF-8 bytes, rule, message, value
@@ -120,9 +119,8 @@ class _Program:
         return bindings(self.nodes)
 
     @cached_property
-    def own(self) -> set[ast.AST]:
-        wanted = self.rules.names & ORDINARY_WORDS
-        return own_occurrences(self.order, self.nodes, self.bound, wanted)
+    def own(self) -> set[str]:
+        return own_names(self.bound, self.methods)
 
     @cached_property
     def namedtuples(self) -> set[str]:
@@ -171,8 +169,8 @@ def examine(
     if size > limit:
         message = f"the program is too long: {size} bytes; at most {limit} may be sent"
         return [Violation("source-too-long", 1, 1, message, str(size))], None
-    # A tree is of thousands of objects and no cycle; the collector would go through them again and
-    # again. Who finds it on switches it on again, so that it stays on whatever threads do.
+    # A tree has thousands of objects and no cycle, and collecting would traverse them repeatedly.
+    # Only a thread that found the collector on switches it on again.
     is_collecting = gc.isenabled()
     if is_collecting:
         gc.disable()
@@ -189,8 +187,7 @@ def _check(source: str, tree: ast.Module | Unparsed, rules: _Rules) -> list[Viol
     found = list(_characters(source, lines))
     if isinstance(tree, Unparsed):
         return found or [Violation("syntax", tree.line, tree.column, tree.message, "")]
-    order = walk(tree)
-    program = _Program(order, by_kind(order), rules)
+    program = _Program(by_kind(walk(tree)), rules)
     _judge(program)
     found += _words(source, lines, rules)
     first = heapq.nsmallest(MOST_VIOLATIONS, set(program.found))
@@ -299,9 +296,8 @@ def _is_of_super(node: ast.AST) -> bool:
 
 
 def _judge_variable(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
-    if name in program.rules.names:
-        own = program.own if name in ORDINARY_WORDS else ()
-        _refuse_name(program, name, [node for node in nodes if node not in own])
+    if name in program.rules.names and name not in program.own:
+        _refuse_name(program, name, nodes)
 
 
 def _judge_name(program: _Program, name: str, nodes: Sequence[ast.Name]) -> None:

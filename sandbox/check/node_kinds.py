@@ -2,7 +2,7 @@
 
 One line a kind: fields that hold nodes, fields that hold identifiers, fields that hold neither.
 A kind or a filled field that is not here is unknown, and the checker refuses it: syntax of a new
-Python stays out until somebody has added its line here and judged it in `sandbox/check/checker.py`.
+Python stays out until its line is added here and it is judged in `sandbox/check/checker.py`.
 """
 
 import ast
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sandbox.check.source import normalised
 
-__all__ = ["KINDS", "Kind", "Nodes", "by_identifier", "by_kind", "held", "walk"]
+__all__ = ["KINDS", "Kind", "Nodes", "by_identifier", "by_kind", "walk"]
 
 _KINDS = """
 Module: body | | type_ignores
@@ -171,14 +171,6 @@ def _table() -> dict[type, Kind]:
 
 
 KINDS = _table()
-
-
-def held(node: Any) -> Iterable[Any]:
-    """Return what a node or a list holds: nodes, lists of nodes, None. An unknown kind: nothing."""
-    if node.__class__ is list:
-        return node
-    kind = KINDS.get(node.__class__)
-    return kind.held(node) if kind else ()
 
 
 def walk(tree: ast.AST) -> list[Any]:

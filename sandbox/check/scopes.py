@@ -1,16 +1,16 @@
 """How a program binds its names, as far as the text alone proves it.
 
-A program may call a variable `dir` or `input`: harmless where every use is surely of its own
-variable and never of the builtin. And `row.format(x)` is harmless where `row` surely is a literal.
+A program may call a variable `dir` or `input`, and may write `row.format(x)` where `row` surely is
+a literal.
 """
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from sandbox.check.literals import is_plain_text
-from sandbox.check.node_kinds import KINDS, Nodes, by_identifier, held
+from sandbox.check.node_kinds import KINDS, Nodes, by_identifier
 
 __all__ = [
     "DEFINITIONS",
@@ -18,7 +18,7 @@ __all__ = [
     "Bindings",
     "bindings",
     "namedtuples",
-    "own_occurrences",
+    "own_names",
     "plain_texts",
 ]
 
@@ -28,9 +28,6 @@ ORDINARY_WORDS = frozenset(
 )
 DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
 
-_SURE = DEFINITIONS | {ast.Assign, ast.arg}
-_FUNCTIONS = DEFINITIONS | {ast.Lambda}
-_COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 # Kinds that bind their one identifier; type parameters are newer than Python 3.11.
 _NAMED = DEFINITIONS | {
     *(ast.arg, ast.ClassDef, ast.ExceptHandler, ast.Global, ast.Nonlocal),
@@ -52,13 +49,6 @@ class Binding(NamedTuple):
 
     node: Any
     value: ast.expr | str | None
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the name is bound in the node's own scope, and not deleted."""
-        if self.node.__class__ is ast.Name:
-            return self.node.ctx.__class__ is ast.Store
-        return self.node.__class__ in _SURE
 
 
 Bindings = Mapping[str, Sequence[Binding]]
@@ -118,159 +108,22 @@ def namedtuples(bound: Bindings) -> set[str]:
     return {name for name, its in bound.items() if all(makes_namedtuple(one.value) for one in its)}
 
 
-def own_occurrences(
-    order: Sequence[Any], nodes: Nodes, bound: Bindings, wanted: Collection[str]
-) -> set[ast.AST]:
-    """Return the Name and arg nodes of `wanted` names that are surely the program's own variables.
+def own_names(bound: Bindings, methods: Set[ast.AST]) -> set[str]:
+    """Return the ordinary words that are variables of the program: bound somewhere, never deleted.
 
-    A function's local name never falls back to a builtin (it raises UnboundLocalError). A global
-    one does not after an assignment that every path to the use has passed, unless it is deleted.
+    A use need not come after a binding: the guest has none of the builtins that the policy names,
+    so the worst case is a NameError. A star import may bind any name, so none is sure then; a
+    method binds its name in its class alone.
     """
-    sure = _surely_bound(nodes, bound, wanted)
-    own: set[ast.AST] = set()
-    places: list[_Place] = []
-    if sure:
-        statements = _statements_with(sure, order)
-        body = _block(order[0].body, frozenset(), sure, own)
-        places += [place for place in body if place[0][0] in statements]
-    while places:
-        todo, names, is_global = places.pop()
-        while todo:
-            node = todo.pop()
-            kind = node.__class__
-            if kind is ast.Name:
-                if node.id in names:
-                    own.add(node)
-            elif kind in _FUNCTIONS:
-                places += _inside_function(node, names, is_global, sure, own)
-            elif kind in _COMPREHENSIONS:
-                places += _inside_comprehension(node, names, sure)
-            elif kind is ast.For and is_global:
-                targets = [name for name in _plain_names(node.target) if name.id in sure]
-                own.update(targets)
-                inner = names.union(name.id for name in targets)
-                todo.append(node.iter)
-                places += _block(node.orelse, names, sure, own)
-                places += _block(node.body, inner, sure, own)
-            elif is_global and kind is list and node and isinstance(node[0], ast.stmt):
-                places += _block(node, names, sure, own)
-            else:
-                todo += held(node)
-    return own
-
-
-def _surely_bound(nodes: Nodes, bound: Bindings, wanted: Collection[str]) -> set[str]:
-    """Return the names for which a proof is tried: bound, not deleted, moved between no scopes."""
-    if "*" in bound:  # from module import *
+    if "*" in bound:
         return set()
-    sure = {name for name in wanted if name in bound and all(one.is_sure for one in bound[name])}
-    if sure:  # what a class has not bound yet is looked up outside
-        for node in nodes.get(ast.ClassDef, ()):
-            sure -= _stored(node.body)
-    return sure
+    return {
+        name
+        for name in ORDINARY_WORDS & bound.keys()
+        if not {one.node for one in bound[name]} <= methods
+        and not any(map(_is_deletion, bound[name]))
+    }
 
 
-def _statements_with(names: set[str], order: Sequence[Any]) -> set[ast.stmt]:
-    """Return the statements of a module, given in the order of a walk, in which a name stands."""
-    body = {*order[0].body}
-    found = set()
-    for node in order:
-        if node in body:
-            statement = node
-        elif node.__class__ is ast.Name:
-            if node.id in names:
-                found.add(statement)
-        elif node.__class__ is ast.arg and node.arg in names:
-            found.add(statement)
-    return found
-
-
-# Nodes and lists of nodes, the names that are surely own there, and whether in no function.
-_Place = tuple[list[Any], frozenset[str], bool]
-
-
-def _block(
-    statements: Sequence[ast.stmt], names: frozenset[str], sure: set[str], own: set[ast.AST]
-) -> Iterator[_Place]:
-    """Yield global statements, each with the names that the ones before it have bound for good."""
-    for statement in statements:
-        yield [statement], names, True
-        match statement:
-            case ast.Assign(targets=targets):
-                plain = [name for target in targets for name in _plain_names(target)]
-            case ast.AnnAssign(target=ast.Name() as name, value=ast.expr()):
-                plain = [name]
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                names |= sure & {statement.name}
-                continue
-            case _:
-                continue
-        plain = [name for name in plain if name.id in sure]
-        own.update(plain)
-        names = names.union(name.id for name in plain)
-
-
-def _plain_names(target: ast.expr) -> Iterator[ast.Name]:
-    """Yield the names that an assignment to `target` binds."""
-    todo = [target]
-    while todo:
-        match todo.pop():
-            case ast.Name() as name:
-                yield name
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                todo += elts
-            case ast.Starred(value=value):
-                todo.append(value)
-
-
-def _inside_function(
-    function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
-    names: frozenset[str],
-    is_global: bool,
-    sure: set[str],
-    own: set[ast.AST],
-) -> Iterator[_Place]:
-    arguments = function.args
-    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    parameters += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-    own.update(one for one in parameters if one.arg in sure)
-    body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    local = {one.arg for one in parameters} | _stored(body)
-    outside: list[Any] = [arguments]
-    if not isinstance(function, ast.Lambda):
-        outside += [function.returns, function.decorator_list]
-        if is_global and not function.decorator_list:
-            local.add(function.name)  # bound before anybody can call it
-    yield outside, names, is_global
-    yield [*body], names | (sure & local), False
-
-
-def _inside_comprehension(node: Any, names: frozenset[str], sure: set[str]) -> Iterator[_Place]:
-    first = node.generators[0].iter  # the only part that is evaluated outside
-    yield [first], names, False
-    inside = [part for part in held(node) if part is not node.generators]
-    for generator in node.generators:
-        inside += [part for part in held(generator) if part is not first]
-    yield inside, names | (sure & _stored([one.target for one in node.generators])), False
-
-
-def _stored(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names that these nodes store in the scope that they stand in."""
-    stored = set()
-    todo: list[Any] = [*nodes]
-    while todo:
-        node = todo.pop()
-        kind = node.__class__
-        if kind is ast.Name:
-            if node.ctx.__class__ is ast.Store:
-                stored.add(node.id)
-        elif kind in DEFINITIONS:
-            stored.add(node.name)
-            todo += [node.args, node.decorator_list]
-        elif kind is ast.ClassDef:
-            todo += [node.decorator_list, node.bases, node.keywords]
-        elif kind is ast.Lambda:
-            todo.append(node.args)
-        elif kind not in _COMPREHENSIONS:
-            todo += held(node)
-    return stored
+def _is_deletion(binding: Binding) -> bool:
+    return isinstance(binding.node, ast.Name) and isinstance(binding.node.ctx, ast.Del)

@@ -64,15 +64,14 @@ class Unparsed:
     message: str
 
 
-# The parser's warnings ("\d") would reach stderr, or be errors. The one filter that is in nobody's
-# way is for our file name alone, and is put in once: switching filters for a call, as
-# `warnings.catch_warnings` does, is not thread-safe.
+# The parser's warnings ("\d") would reach stderr, or be errors. This filter is for our file name
+# alone and installed once: `warnings.catch_warnings`, around each call, is not thread-safe.
 _SILENCE = ("ignore", None, Warning, re.compile(re.escape(PROGRAM_NAME)), 0)
 
 
 def parse(source: str) -> ast.Module | Unparsed:
     """Return the syntax tree of a source, or the parser's complaint. Never raises."""
-    if not warnings.filters or warnings.filters[0] != _SILENCE:  # somebody else's came before it
+    if not warnings.filters or warnings.filters[0] != _SILENCE:  # another filter precedes it
         warnings.filterwarnings("ignore", module=re.escape(PROGRAM_NAME))
     try:
         return ast.parse(source, PROGRAM_NAME)

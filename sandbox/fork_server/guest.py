@@ -134,13 +134,13 @@ def prepare(
     """
     main_module = types.ModuleType("__main__")
     main_module.__dict__.update(preloaded)
-    main_module.__dict__["__builtins__"] = _reduced_builtins(removed, allowed)
+    main_module.__dict__["__builtins__"] = reduced_builtins(removed, allowed)
     sys.modules["__main__"] = main_module
     sys.stdout = _text(_Capped(1, output_bytes))
     return World(main_module, sys.stdout)
 
 
-def _reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:
+def reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:
     """Return the builtins without those removed, and with an import of allowed modules alone."""
     reduced = {
         name: value

@@ -1,4 +1,4 @@
-"""Hostile programs are refused and honest ones are not, by the repository's own policy."""
+"""Hostile programs are refused and benign ones are not, by the repository's own policy."""
 
 import ast
 import json
@@ -35,7 +35,7 @@ def parses(source: str) -> bool:
 ATTACKS = [row for row in read("attacks.jsonl") if row["expect"].get("checker") == "reject"]
 BENIGN = [row for row in read("benign.jsonl") if parses(row["source"])]
 ON_PURPOSE = [row for row in BENIGN if row.get("expect_reject")]
-HONEST = [
+BENIGN_ROWS = [
     row for row in BENIGN if row not in ON_PURPOSE and row["id"] not in KNOWN_FALSE_REJECTIONS
 ]
 
@@ -47,8 +47,8 @@ def test_an_attack_is_refused(row: dict[str, Any], policy: Policy) -> None:
     assert "syntax" not in found or not parses(row["source"])
 
 
-@pytest.mark.parametrize("row", HONEST, ids=lambda row: row["id"])
-def test_an_honest_program_passes(row: dict[str, Any], policy: Policy) -> None:
+@pytest.mark.parametrize("row", BENIGN_ROWS, ids=lambda row: row["id"])
+def test_a_benign_program_passes(row: dict[str, Any], policy: Policy) -> None:
     assert check(row["source"], policy) == []
 
 
