@@ -9,9 +9,15 @@ from typing import Any
 
 from sandbox.check.checker import Violation, check, examine
 from sandbox.check.source import Unparsed
+from sandbox.fork_server import program
 from sandbox.fork_server.outcome import Kind, Outcome
-from sandbox.fork_server.request import request
-from sandbox.fork_server.zygote_process import Generation, SandboxUnavailable, ZygoteGone, rlimits
+from sandbox.fork_server.zygote_process import (
+    KilledFromOutside,
+    SandboxUnavailable,
+    ZygoteGone,
+    ZygoteProcess,
+    rlimits,
+)
 from sandbox.policy.loader import Policy
 from sandbox.self_test import ProbeResult, run_probes
 
@@ -20,7 +26,7 @@ __all__ = ["BoundaryOpen", "Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
 log = logging.getLogger(__name__)
 
 _MOST_SHOWN = 5  # failed probes in one message
-_PROBE_PATIENCE = 30.0  # seconds that a probe may wait for a guest
+_PROBE_TIMEOUT = 30.0  # seconds that a probe may wait for a guest
 
 
 class BoundaryOpen(SandboxUnavailable):
@@ -41,11 +47,11 @@ class Sandbox:
     """Runs programs under one policy at a time. Every method may be called from any thread."""
 
     def __init__(self, policy: Policy, secrets: Sequence[str] = ()) -> None:
-        """Take the first policy, and the files that the self-test shows to be out of reach."""
+        """Hold the first policy, and the files that the self-test shows to be out of reach."""
         self._policy = policy
         self._secrets = secrets
         self._probes: tuple[ProbeResult, ...] = ()
-        self._generation: Generation | None = None
+        self._process: ZygoteProcess | None = None
         self._changing = threading.Lock()
         self._renewing = False
         self._restarts = 0
@@ -66,7 +72,7 @@ class Sandbox:
         """
         _check_warm_up(policy)
         with self._changing:
-            new = Generation(policy)
+            new = ZygoteProcess(policy)
             try:
                 self._probes = self._test(new)
             except BaseException:
@@ -76,29 +82,29 @@ class Sandbox:
 
     def probe(self) -> tuple[ProbeResult, ...]:
         """Try again now what must be impossible, in guests as programs get them."""
-        generation = self._generation
-        if generation is None:
+        process = self._process
+        if process is None:
             raise SandboxUnavailable("the sandbox is not started")
-        return _probe(generation, self._secrets)
+        return _probe(process, self._secrets)
 
-    def _test(self, generation: Generation) -> tuple[ProbeResult, ...]:
-        results = _probe(generation, self._secrets)
+    def _test(self, process: ZygoteProcess) -> tuple[ProbeResult, ...]:
+        results = _probe(process, self._secrets)
         failed = [r for r in results if r.required and not r.passed]
         if failed:
             raise BoundaryOpen(failed)
         return results
 
-    def _swap(self, new: Generation) -> None:
-        old, self._generation, self._policy = self._generation, new, new.policy
+    def _swap(self, new: ZygoteProcess) -> None:
+        old, self._process, self._policy = self._process, new, new.policy
         if old is not None:
             old.close()
 
     def close(self) -> None:
         """End the zygote; programs that run may finish within their time."""
         with self._changing:
-            if self._generation is not None:
-                self._generation.close()
-                self._generation = None
+            if self._process is not None:
+                self._process.close()
+                self._process = None
 
     def run(
         self,
@@ -112,104 +118,115 @@ class Sandbox:
 
         Takes any text, and what `parse` has made of it, if that is known; `helpers` binds nf and
         fact; `unchecked` leaves out the checker, the import guard and the reduced builtins, so that
-        the operating system's layers are alone. Never raises. A run whose zygote dies is repeated
-        once, as programs have no side effects.
+        the operating system's layers are alone. Never raises. A run whose zygote dies, or whose
+        guest is killed early from outside, is repeated once, as programs have no side effects.
         """
-        reason = "it is not started"
+        try:
+            return self._run(source, tree, helpers=helpers, unchecked=unchecked)
+        except Exception as error:
+            log.exception("a program could not be run")
+            return Outcome("crashed", error=f"the sandbox failed: {type(error).__name__}")
+
+    def _run(
+        self, source: str, tree: ast.Module | Unparsed | None, *, helpers: bool, unchecked: bool
+    ) -> Outcome:
+        waits_until = time.monotonic() + self._policy.limits.queue_seconds
+        outcome = _unavailable("it is not started")
         for _ in range(2):
-            generation = self._generation
-            if generation is None:
+            process = self._process
+            if process is None:
                 break
             if not unchecked:
-                violations, tree = examine(source, generation.policy, tree)
+                violations, tree = examine(source, process.policy, tree)
                 if violations:
                     return _refusal(violations)
-            asked = request(source, tree, helpers=helpers, unchecked=unchecked)
+            encoded = program.encode(source, tree, helpers=helpers, unchecked=unchecked)
             try:
-                outcome = generation.run(asked, generation.policy.limits.queue_seconds)
+                outcome = process.run(encoded, max(0.0, waits_until - time.monotonic()))
             except ZygoteGone as error:
-                reason = str(error)
-                self._restart(generation, reason)
+                outcome = _unavailable(str(error))
+                self._restart(process, str(error))
+            except KilledFromOutside as error:
+                outcome = error.outcome
             except OSError as error:
-                reason = str(error)
-                break
+                return _unavailable(str(error))
             else:
-                self._renew_if_old(generation)
-                return outcome
-        return Outcome("unavailable", error=f"the sandbox cannot run programs now ({reason})")
+                self._renew_if_old(process)
+                break
+        return outcome
 
-    def _restart(self, dead: Generation, reason: str) -> None:
+    def _restart(self, dead: ZygoteProcess, reason: str) -> None:
         with self._changing:
-            if self._generation is not dead:
+            if self._process is not dead:
                 return
             log.warning("starting another zygote: %s", reason)
             dead.kill()
             try:
-                self._swap(Generation(dead.policy))
+                self._swap(ZygoteProcess(dead.policy))
                 self._restarts += 1
             except SandboxUnavailable as error:
                 log.error("%s", error)
 
-    def _renew_if_old(self, generation: Generation) -> None:
-        limits = generation.policy.limits
-        age = time.monotonic() - generation.started
-        if generation.served < limits.zygote_guests and age < limits.zygote_minutes * 60:
+    def _renew_if_old(self, process: ZygoteProcess) -> None:
+        limits = process.policy.limits
+        age = time.monotonic() - process.started
+        if process.served < limits.zygote_guests and age < limits.zygote_minutes * 60:
             return
         with self._changing:
-            if self._renewing or self._generation is not generation:
+            if self._renewing or self._process is not process:
                 return
             self._renewing = True
-        threading.Thread(target=self._renew, args=[generation], name="zygote-renewal").start()
+        threading.Thread(target=self._renew, args=[process], name="zygote-renewal").start()
 
-    def _renew(self, old: Generation) -> None:
+    def _renew(self, old: ZygoteProcess) -> None:
         try:
-            new = Generation(old.policy)
+            new = ZygoteProcess(old.policy)
         except SandboxUnavailable as error:
             log.error("the zygote stays, for its successor did not start: %s", error)
             return
         finally:
             self._renewing = False
         with self._changing:
-            if self._generation is old:
+            if self._process is old:
                 self._swap(new)
             else:
                 new.close()
 
     def status(self) -> dict[str, Any]:
         """Return what health reports: the layers in force, and counts of guests and restarts."""
-        generation = self._generation
-        if generation is None:
+        process = self._process
+        if process is None:
             return {"serving": False}
         return {
             "serving": True,
-            "layers": generation.layers,
+            "layers": process.layers,
             "probes": {result.name: result.passed for result in self._probes},
             "guests": {
-                "prepared": generation.prepared,
-                "running": generation.running,
-                "served": generation.served,
+                "prepared": process.prepared,
+                "running": process.running,
+                "served": process.served,
             },
             "zygote": {
                 "restarts": self._restarts,
-                "age_seconds": round(time.monotonic() - generation.started),
+                "age_seconds": round(time.monotonic() - process.started),
             },
         }
 
 
-def _probe(generation: Generation, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
+def _probe(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
     def run(source: str) -> Outcome:
         try:
-            return generation.run(request(source, unchecked=True), _PROBE_PATIENCE)
-        except ZygoteGone as error:
-            return Outcome("unavailable", error=str(error))
+            return process.run(program.encode(source, unchecked=True), _PROBE_TIMEOUT)
+        except (ZygoteGone, KilledFromOutside) as error:
+            return _unavailable(str(error))
 
-    policy = generation.policy
-    in_force = {layer for layer, detail in generation.layers.items() if detail}
+    policy = process.policy
+    in_force = {layer for layer, detail in process.layers.items() if detail}
     first = policy.identity.first_uid
     return run_probes(
         run,
         layers=in_force | policy.required_layers,
-        zygote=generation.pid,
+        zygote=process.pid,
         uids=range(first, first + policy.identity.uid_count),
         rlimits=rlimits(policy),
         secrets=secrets,
@@ -224,6 +241,10 @@ def _check_warm_up(policy: Policy) -> None:
                 f"a warm-up program of the policy breaks its rules ({violations[0].message}); "
                 "cure: tools/policy-lint says which, and where"
             )
+
+
+def _unavailable(reason: str) -> Outcome:
+    return Outcome("unavailable", error=f"the sandbox cannot run programs now ({reason})")
 
 
 def _refusal(violations: Sequence[Violation]) -> Outcome:

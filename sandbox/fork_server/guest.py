@@ -12,27 +12,16 @@ import importlib
 import io
 import os
 import resource
-import struct
 import sys
 import types
 
-from sandbox.fork_server import user_defined
+from sandbox.fork_server import protocol, user_defined
+from sandbox.fork_server.protocol import ERROR, MEMORY_LIMIT, OK, OUTPUT_LIMIT, SYNTAX_ERROR
 
-TYPE_CHECKING = False  # as in typing, which would bring 440 KiB
+TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any, NoReturn
-
-# What a guest reads (`request.py` writes it): flags, and how many bytes are statements; then
-# these and the last expression, in UTF-8.
-REQUEST = struct.Struct("=BI")
-HELPERS, UNCHECKED, SEVERAL_LINES = 1, 2, 4
-
-# How a program ended by its guest's own word: verdict, CPU microseconds, peak KiB; then the error's
-# text. A hostile program can write what it likes here: it is shown to its sender alone, and the
-# guest is killed as soon as it has spoken.
-REPORT = struct.Struct("=Bqq")
-OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT, NOT_CONFINED = range(6)
 
 _NAME = "<program>"
 _ERROR_CHARACTERS = 2000
@@ -47,20 +36,19 @@ class World:
 
 
 def main(world: World) -> NoReturn:
-    """Read one program from descriptor 0, run it, report on descriptor 2, and end the process."""
+    """Read one program from descriptor 0, run it, report on descriptor 3, and end the process."""
     namespace = world.main.__dict__
     _run("", "2+2", namespace, False, _NOWHERE)  # makes this process's copies of what it needs
-    asked = _read_request()
-    if not asked:  # let go without one
+    message = _read_to_end()
+    if not message:  # no program is wanted any more
         os._exit(0)
-    flags, length = REQUEST.unpack_from(asked)
-    statements = asked[REQUEST.size : REQUEST.size + length].decode("utf-8", "surrogatepass")
-    expression = asked[REQUEST.size + length :].decode()
-    if flags & HELPERS:
+    flags, statements, expression = protocol.unpack_program(message)
+    if flags & protocol.HELPERS:
         namespace.update(_HELPERS)
-    if flags & UNCHECKED:
+    if flags & protocol.UNCHECKED:
         namespace["__builtins__"] = builtins
-    end(*_run(statements, expression, namespace, bool(flags & SEVERAL_LINES), world.stdout))
+    has_lines = bool(flags & protocol.SEVERAL_LINES)
+    end(*_run(statements, expression, namespace, has_lines, world.stdout))
 
 
 def rehearse(statements: str, expression: str, namespace: dict[str, Any]) -> str:
@@ -75,14 +63,13 @@ def end(verdict: int, error: str = "") -> NoReturn:
     """Report how the program ended, and end the process without any clean-up."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu = round((usage.ru_utime + usage.ru_stime) * 1e6)
-    report = REPORT.pack(verdict, cpu, usage.ru_maxrss)
     try:
-        os.write(2, report + error.encode("utf-8", "backslashreplace"))
+        os.write(3, protocol.pack_report(verdict, cpu, usage.ru_maxrss, error))
     finally:
         os._exit(0)
 
 
-def _read_request() -> bytes:
+def _read_to_end() -> bytes:
     data = b""
     while chunk := os.read(0, 1 << 17):
         data += chunk

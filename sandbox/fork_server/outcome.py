@@ -1,4 +1,4 @@
-"""How a program ended: the guest's word or the kernel's, put into one frozen value."""
+"""How a program ended: the guest's own word or the kernel's, and the outcome made of it."""
 
 import os
 import signal
@@ -6,23 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sandbox.check.checker import Violation
-from sandbox.fork_server import guest
-from sandbox.fork_server.zygote import ENDING
+from sandbox.fork_server import protocol
 from sandbox.policy.loader import Policy
 
-Kind = Literal[
-    "ok",
-    "error",
-    "rejected",
-    "syntax_error",
-    "cpu_limit",
-    "wall_limit",
-    "memory_limit",
-    "output_limit",
-    "crashed",
-    "busy",
-    "unavailable",
-]
+Reported = Literal["ok", "error", "syntax_error", "memory_limit", "output_limit"]
+Kind = Reported | Literal["rejected", "cpu_limit", "wall_limit", "crashed", "busy", "unavailable"]
 
 
 @dataclass(frozen=True)
@@ -43,67 +31,98 @@ class Outcome:
     max_rss_kib: int = 0
 
 
-KILLED_FROM_OUTSIDE = "was ended by the system, which ran short of memory"
+@dataclass(frozen=True)
+class Report:
+    """A guest's own word, which need not be true: shown to its user, it decides nothing else."""
 
-_VERDICTS: dict[int, Kind] = {
-    guest.OK: "ok",
-    guest.ERROR: "error",
-    guest.SYNTAX_ERROR: "syntax_error",
-    guest.MEMORY_LIMIT: "memory_limit",
-    guest.OUTPUT_LIMIT: "output_limit",
-    guest.NOT_CONFINED: "unavailable",
+    kind: Reported
+    error: str
+    cpu_seconds: float
+    max_rss_kib: int
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The kernel's word, through the zygote, on a guest that ended without a report."""
+
+    status: int
+    ended_for: int
+    cpu_seconds: float
+    max_rss_kib: int
+
+    def was_killed_from_outside(self, policy: Policy) -> bool:
+        """Return whether neither its program nor a limit ended it: an OOM victim, most likely."""
+        return (
+            self.ended_for == protocol.NOT_BY_ZYGOTE
+            and os.WIFSIGNALED(self.status)
+            and os.WTERMSIG(self.status) == signal.SIGKILL
+            and self.cpu_seconds < policy.rlimits.cpu_seconds
+        )
+
+
+_REPORTED: dict[int, Reported] = {
+    protocol.OK: "ok",
+    protocol.ERROR: "error",
+    protocol.SYNTAX_ERROR: "syntax_error",
+    protocol.MEMORY_LIMIT: "memory_limit",
+    protocol.OUTPUT_LIMIT: "output_limit",
 }
 
 
-def from_report(report: bytes, output: bytes, wall_seconds: float, policy: Policy) -> Outcome:
-    """Return the outcome by the guest's own word, which need not be true or even well formed."""
-    verdict, cpu_microseconds, max_rss_kib = guest.ERROR, 0, 0
-    if len(report) >= guest.REPORT.size:
-        verdict, cpu_microseconds, max_rss_kib = guest.REPORT.unpack_from(report)
-    kind = _VERDICTS.get(verdict, "error")
-    match kind:
-        case "memory_limit":
-            error = f"needed more than {policy.rlimits.address_space_mib} MiB of memory"
-        case "output_limit":
-            error = f"printed more than {policy.limits.output_bytes} bytes"
-        case _:
-            text = report[guest.REPORT.size :].decode("utf-8", "replace")
-            error = " ".join(text.split("\n"))
-    return Outcome(
-        kind=kind,
-        output=output.decode("utf-8", "replace"),
-        error=error,
-        cpu_seconds=min(max(cpu_microseconds / 1e6, 0.0), policy.rlimits.cpu_seconds + 1.0),
-        wall_seconds=wall_seconds,
+def read_report(data: bytes, policy: Policy) -> Report:
+    """Return what any bytes from a guest say, numbers brought within the policy's bounds."""
+    verdict, cpu_microseconds, max_rss_kib, error = protocol.unpack_report(data)
+    if verdict not in _REPORTED:
+        verdict, error = protocol.ERROR, "the program wrote where only its report belongs"
+    return Report(
+        kind=_REPORTED[verdict],
+        error=" ".join(error.split("\n")),
+        cpu_seconds=min(max(cpu_microseconds / 1e6, 0.0), float(policy.rlimits.cpu_seconds)),
         max_rss_kib=min(max(max_rss_kib, 0), policy.rlimits.address_space_mib * 1024),
     )
 
 
-def from_ending(ending: bytes, output: bytes, wall_seconds: float, policy: Policy) -> Outcome:
-    """Return the outcome of a guest that ended without a word, as the zygote reported it."""
-    status, timed_out, user_seconds, system_seconds, max_rss_kib = ENDING.unpack(ending)
-    cpu_seconds = user_seconds + system_seconds
-    kind, reason = _kind_of_death(status, timed_out, cpu_seconds, policy)
+def read_ending(data: bytes) -> Ending:
+    """Return what the zygote wrote of a guest's end."""
+    return Ending(*protocol.ENDING.unpack(data))
+
+
+def outcome_of(
+    word: Report | Ending, output: bytes, wall_seconds: float, policy: Policy
+) -> Outcome:
+    """Return the outcome of a program that printed `output`."""
+    kind, error = _judge(word, policy) if isinstance(word, Ending) else (word.kind, word.error)
+    limit = {
+        "cpu_limit": f"computed longer than {policy.rlimits.cpu_seconds} s",
+        "wall_limit": f"ran longer than {policy.limits.wall_seconds} s",
+        "memory_limit": f"needed more than {policy.rlimits.address_space_mib} MiB of memory",
+        "output_limit": f"printed more than {policy.limits.output_bytes} bytes",
+    }
     return Outcome(
         kind=kind,
         output=output.decode("utf-8", "replace"),
-        error=reason,
-        cpu_seconds=cpu_seconds,
+        error=error or limit.get(kind, ""),
+        cpu_seconds=word.cpu_seconds,
         wall_seconds=wall_seconds,
-        max_rss_kib=max_rss_kib,
+        max_rss_kib=word.max_rss_kib,
     )
 
 
-def _kind_of_death(
-    status: int, timed_out: bool, cpu_seconds: float, policy: Policy
-) -> tuple[Kind, str]:
-    if timed_out:
-        return "wall_limit", f"ran longer than {policy.limits.wall_seconds} s"
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:  # the program went past the interpreter's own end
+def _judge(ending: Ending, policy: Policy) -> tuple[Kind, str]:
+    """Return the kind of an end, and what there is to say of it but the limit."""
+    if ending.ended_for == protocol.WALL_TIME_OVER:
+        return "wall_limit", ""
+    if ending.was_killed_from_outside(policy):
+        return "memory_limit", "was ended by the system, which ran short of memory"
+    if not os.WIFSIGNALED(ending.status):  # the program went past the interpreter's own end
+        code = os.WEXITSTATUS(ending.status)
         return ("error", f"ended with exit code {code}") if code else ("ok", "")
-    if -code == signal.SIGXCPU or cpu_seconds >= policy.rlimits.cpu_seconds:
-        return "cpu_limit", f"computed longer than {policy.rlimits.cpu_seconds} s"
-    if -code == signal.SIGKILL:
-        return "memory_limit", KILLED_FROM_OUTSIDE
-    return "crashed", f"the interpreter was ended by {signal.Signals(-code).name}"
+    number = os.WTERMSIG(ending.status)
+    if (
+        ending.ended_for == protocol.CPU_TIME_OVER
+        or number in (signal.SIGXCPU, signal.SIGKILL)
+        or ending.cpu_seconds >= policy.rlimits.cpu_seconds
+    ):
+        return "cpu_limit", ""
+    known = {one.value: one.name for one in signal.Signals}  # real-time signals have no name
+    return "crashed", f"the interpreter was ended by {known.get(number, f'signal {number}')}"

@@ -1,19 +1,26 @@
-"""The fork server: one clean, single-threaded process that prepares guests.
+"""The zygote: one clean, single-threaded process that forks the guests.
 
-Started by exec (`zygote_process.py` has the command), with the descriptor of a SOCK_SEQPACKET
-socket to the function.
-Messages on it:
-- in, once: the configuration as JSON (`sandbox.fork_server.zygote_process` writes it);
-- out, once: `{"layers": {...}}`, or `{"failed": layer, "reason": text}` and the process ends;
-- out, per prepared guest: its number, with four descriptors: where to write the program, where
-  its output and its report can be read, and where this process will say how it ended;
-- in, per guest: its number when it was taken, from when on it has `wall_seconds`;
-- end of file: no more guests are wanted; those that run may finish within their time.
+    function (gunicorn worker: holds the token, runs no program)
+       | exec with a clean environment; a socket
+    zygote: imports the policy's modules, enters namespaces, rehearses, then
+       | forks; each child confines itself and waits         <- prepared guests
+       |     function sends it one program; it runs, reports and ends
+       +---- and is replaced by another
 
-The prepared guests wait inside the socket, so whoever receives from it has one, without a hop.
-A guest whose end nobody waits for any more is killed: it was answered, or the function has died.
-No secret is ever in this process. Standard library only, and little of it: each guest pays for the
-memory here, twice, when it is forked and when it ends. So socket and typing are not loaded.
+`protocol.py` has the messages between them. Prepared guests wait inside the socket, so whoever
+receives from it has one without asking. A guest whose end nobody waits for any more is killed: it
+has reported, or the function has died. No secret is ever in this process.
+
+What a guest costs is the pages that it copies, about 2 us each. So (page faults of a guest, and
+figures in us of CPU on two cores of an EPYC; tests/performance/README.md has the whole):
+- fork(2) is libc's, as os.fork() repairs locks of threads that are not here, and what a guest calls
+  to confine itself is prepared with its arguments: 643 faults -> 427;
+- the zygote rehearses `2+2` until the interpreter has specialised its code (PEP 659), which no
+  guest then does again; a child returns from `serve` and `main`, as to unwind their frames in a
+  callee would copy them; little is imported: 420 -> 300;
+- random generators are seeded before the fork: 100 to 240 us less in a guest, 50 more here;
+- no fcntl module, no wait4 where nobody asks for usage: 105 faults of the zygote's own -> 85.
+Standard library only, and little of it: socket and typing are not loaded.
 """
 
 from __future__ import annotations
@@ -35,75 +42,71 @@ import time
 import warnings
 from collections import deque
 
-from sandbox.fork_server import guest
+from sandbox.fork_server import guest, protocol
 from sandbox.kernel import confine, landlock
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from typing import Any
 
-GUEST = struct.Struct("=I")
-# How a guest ended: wait status, whether its time was up, user and system seconds, peak KiB.
-ENDING = struct.Struct("=i?ddq")
 _DESCRIPTORS = struct.Struct("@4i")
 
 # While half of the guests are ready, another is prepared only when nothing has happened for so
 # long: a fork at once would take the core that the program just started needs.
 _CALM_SECONDS = 0.004
 
-# How often the zygote runs what every guest runs, until the interpreter has adapted to it
-# (PEP 659): what it keeps about code is then not changed, and copied, in every guest.
-_REHEARSALS = 50
+# How often the clocks of running guests are read: a program that ends before costs nothing.
+_WATCH_SECONDS = 0.1
+
+_REHEARSALS = 50  # enough for the interpreter to specialise the code
 _NO_STEPS = (("rehearsal", os.getpid, ()),) * 8
 
 # Modules that the interpreter imports on its own while a program runs; loaded once, here.
 _LAZY = ("_strptime", "_pylong", "unicodedata")
 
 
-# fork(2) as libc has it. os.fork() also repairs locks and threads in the child, which this process
-# of one thread does not need, and which more than doubles a guest's page faults and price.
 _fork = ctypes.PyDLL(None).fork
-
-# fcntl(2), without the module, whose five mappings each guest would copy.
-_fcntl, _F_SETPIPE_SZ = ctypes.CDLL(None).fcntl, 1031
+_fcntl, _F_SETPIPE_SZ = ctypes.CDLL(None).fcntl, 1031  # fcntl(2)
 
 
 class _Child:
-    __slots__ = ("is_late", "pid", "pidfd", "slot", "status")
+    __slots__ = ("ended_for", "identity", "pid", "pidfd", "status")
 
-    def __init__(self, pidfd: int, pid: int, slot: int, status: int) -> None:
+    def __init__(self, pidfd: int, pid: int, identity: int, status: int) -> None:
         self.pidfd = pidfd
         self.pid = pid
-        self.slot = slot
+        self.identity = identity
         self.status = status
-        self.is_late = False
+        self.ended_for = protocol.NOT_BY_ZYGOTE
 
 
 class _ForkServer:
-    def __init__(self, control: _socket.socket, config: dict[str, Any]) -> None:
+    def __init__(self, control: _socket.socket, config: protocol.Configuration) -> None:
         self.control = control
         self.config = config
         self.world = _world(config)
         self.rlimits = tuple((which, limit) for which, limit in config["rlimits"])
         self.filter = bytes.fromhex(config["filter"]) or None
         self.ruleset: tuple[int, int] | None = None
-        self.steps: list[tuple[confine.Step, ...]] = []  # by slot
+        self.steps: list[tuple[confine.Step, ...]] = []  # by identity
         self.random_sources: list[random.Random] = []
         self.numbers = itertools.count()
-        self.slots = deque(range(config["uid_count"]))  # one uid each, reused as late as possible
+        # One uid each, from the first of the policy's range; reused as late as possible.
+        self.identities = deque(range(config["uid_count"]))
         self.children: dict[int, _Child] = {}  # by pidfd
         self.awaited: dict[int, _Child] = {}  # by status pipe, while someone can read that
         self.idle: dict[int, _Child] = {}  # by number
-        self.running: dict[_Child, float] = {}  # and when their time is up, the first one first
+        self.running: dict[_Child, float] = {}  # and when their time is over
+        self.watch_at = 0.0  # when to read the clocks of those that run
         self.poll = select.epoll()
-        self.next = (0, 0, 0, 0)  # of the guest that is forked: slot, program, output, report
+        self.next = (0, 0, 0, 0)  # of the guest that is forked: identity, program, output, report
 
     def warm_up(self) -> None:
         """Run the policy's own programs, and what every guest runs."""
         for statements, expression in (*self.config["warm_up"], *[("", "2+2")] * _REHEARSALS):
             if error := guest.rehearse(statements, expression, self.world.main.__dict__.copy()):
                 raise confine.LayerError("warm_up", f"{statements or expression!r}: {error}")
-            confine.take(_NO_STEPS)
+            confine.apply(_NO_STEPS)
         self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
         self._seed()
 
@@ -125,7 +128,7 @@ class _ForkServer:
         if self.config["uid"] and os.geteuid() == 0:
             first = self.config["first_uid"]
             in_force["uid"] = f"{first} to {first + self.config['uid_count'] - 1}"
-        self.steps = [confine.prepare(self._layers(slot)) for slot in self.slots]
+        self.steps = [confine.prepare(self._layers(each)) for each in self.identities]
         self._try_a_guest()
         return in_force
 
@@ -135,7 +138,7 @@ class _ForkServer:
         if pid == 0:
             os.dup2(theirs, 1)
             try:
-                confine.take(self.steps[0])
+                confine.apply(self.steps[0])
                 os.write(1, b"{}")
             except confine.LayerError as error:
                 os.write(1, json.dumps({"layer": error.layer, "reason": str(error)}).encode())
@@ -151,10 +154,10 @@ class _ForkServer:
                 failed.get("layer", "guest"), failed.get("reason", f"wait status {status}")
             )
 
-    def _layers(self, slot: int) -> confine.Layers:
+    def _layers(self, identity: int) -> confine.Layers:
         uid = None
         if self.config["uid"] and os.geteuid() == 0:
-            uid = self.config["first_uid"] + slot
+            uid = self.config["first_uid"] + identity
         return confine.Layers(self.rlimits, uid, self.ruleset, self.filter)
 
     def serve(self) -> bool:
@@ -168,13 +171,13 @@ class _ForkServer:
         prepared = self.config["prepared"]
         wanted = True
         while wanted or self.children:
-            while wanted and len(self.idle) <= prepared // 2 and self.slots:
+            while wanted and len(self.idle) <= prepared // 2 and self.identities:
                 if (forked := self._prepare()) == 0:
                     return True
                 if forked < 0:
                     break
-            is_short = wanted and len(self.idle) < prepared and bool(self.slots)
-            events = self.poll.poll(self._patience(is_short))
+            is_short = wanted and len(self.idle) < prepared and bool(self.identities)
+            events = self.poll.poll(self._timeout(is_short))
             if is_short and not events and self._prepare() == 0:
                 return True
             for descriptor, _ in events:
@@ -189,41 +192,54 @@ class _ForkServer:
                     for number in list(self.idle):
                         self._start_clock(number)
             if self.running:
-                self._end_the_late()
+                self._watch()
         return False
 
-    def _patience(self, is_short: bool) -> float:
+    def _timeout(self, is_short: bool) -> float:
         """Seconds to wait for events; -1 means for ever."""
         if not self.running:
             return _CALM_SECONDS if is_short else -1
-        patience = max(0.0, next(iter(self.running.values())) - time.monotonic())
-        return min(patience, _CALM_SECONDS) if is_short else patience
+        timeout = max(0.0, self.watch_at - time.monotonic())
+        return min(timeout, _CALM_SECONDS) if is_short else timeout
 
     def _read_control(self) -> bool:
         """Read the one message that epoll told of; False at the end."""
         try:
-            message = self.control.recv(GUEST.size)
+            message = self.control.recv(protocol.GUEST.size)
         except BlockingIOError:
             return True
         except ConnectionResetError:
             return False
         if message:
-            self._start_clock(*GUEST.unpack(message))
+            self._start_clock(*protocol.GUEST.unpack(message))
         return bool(message)
 
     def _start_clock(self, number: int) -> None:
         child = self.idle.pop(number)
         if self.children.get(child.pidfd) is child:  # it may be dead already
-            self.running[child] = time.monotonic() + self.config["wall_seconds"]
+            now = time.monotonic()
+            if not self.running:
+                self.watch_at = now + _WATCH_SECONDS
+            self.running[child] = now + self.config["wall_seconds"]
 
-    def _end_the_late(self) -> None:
+    def _watch(self) -> None:
+        """Kill the guests whose time is over, by the wall's clock or by their own.
+
+        RLIMIT_CPU counts timer ticks, which a program can sleep over; the clock of a process, whose
+        id is made of its pid (clock_getcpuclockid(3)), is precise.
+        """
         now = time.monotonic()
-        while self.running:
-            child, deadline = next(iter(self.running.items()))
-            if deadline > now:
-                return
+        if now < self.watch_at:
+            return
+        self.watch_at = now + _WATCH_SECONDS
+        for child, deadline in list(self.running.items()):
+            if now >= deadline:
+                child.ended_for = protocol.WALL_TIME_OVER
+            elif time.clock_gettime(~child.pid << 3 | 2) >= self.config["cpu_seconds"]:
+                child.ended_for = protocol.CPU_TIME_OVER
+            else:
+                continue
             del self.running[child]
-            child.is_late = True
             signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
 
     def _prepare(self) -> int:
@@ -231,7 +247,7 @@ class _ForkServer:
 
         Returns 0 in the guest, else 1, or -1 where no other may be tried now.
         """
-        number, slot = next(self.numbers), self.slots.popleft()
+        number, identity = next(self.numbers), self.identities.popleft()
         program, give_program = os.pipe()
         take_output, output = os.pipe2(os.O_NONBLOCK)
         take_report, report = os.pipe2(os.O_NONBLOCK)
@@ -240,9 +256,9 @@ class _ForkServer:
         # pipes is spent (pipe(7)), output is cut earlier.
         _fcntl(output, _F_SETPIPE_SZ, 2 * self.config["output_bytes"])
         self._seed()
-        self.next = slot, program, output, report
+        self.next = identity, program, output, report
         pid = _fork()
-        if pid == 0:  # not a step more in code that the zygote has adapted, which adapts again
+        if pid == 0:  # not a step more in code that the zygote has specialised
             return 0
         os.close(program)
         os.close(output)
@@ -251,15 +267,15 @@ class _ForkServer:
         try:
             if pid < 0:  # no process is left: those that run may end, and leave theirs
                 os.close(status)
-                self.slots.append(slot)
+                self.identities.append(identity)
                 return -1
             pidfd = os.pidfd_open(pid)
-            child = _Child(pidfd, pid, slot, status)
+            child = _Child(pidfd, pid, identity, status)
             self.children[pidfd] = self.awaited[status] = child
             self.poll.register(pidfd, select.EPOLLIN)
             self.poll.register(status, 0)  # an error is told unasked: no reader is left, pipe(7)
             rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTORS.pack(*handed))
-            self.control.sendmsg([GUEST.pack(number)], [rights])
+            self.control.sendmsg([protocol.GUEST.pack(number)], [rights])
             self.idle[number] = child
             return 1
         except OSError:
@@ -269,16 +285,22 @@ class _ForkServer:
                 os.close(descriptor)
 
     def confine(self) -> None:
-        """Confine this process, a guest. Ends it if that cannot be done."""
-        slot, program, output, report = self.next
+        """Confine this process, a guest. Aborts it if that cannot be done: it reads no program."""
+        identity, program, output, report = self.next
         try:
+            os.dup2(1, 2)  # /dev/null
             os.dup2(program, 0)
             os.dup2(output, 1)
-            os.dup2(report, 2)
-            confine.take(self.steps[slot])
+            os.dup2(report, 3)  # the socket's or the epoll's until now
+            confine.apply(self.steps[identity])
             gc.enable()
-        except BaseException as error:
-            guest.end(guest.NOT_CONFINED, f"{type(error).__name__}: {error}")
+        except BaseException:
+            os.abort()
+
+    def forget_others(self) -> None:
+        """Let go of all that is known of other guests: an escaped program finds none of it."""
+        for notes in (self.children, self.awaited, self.idle, self.running, self.identities):
+            notes.clear()
 
     def _seed(self) -> None:
         """Give the next guest random numbers of its own; itself it would copy pages for them."""
@@ -301,21 +323,21 @@ class _ForkServer:
         else:
             self.poll.unregister(child.status)
             _, status, usage = os.wait4(child.pid, 0)
-            time_used = usage.ru_utime, usage.ru_stime
-            ending = ENDING.pack(status, child.is_late, *time_used, usage.ru_maxrss)
+            cpu_seconds = usage.ru_utime + usage.ru_stime
+            ending = protocol.ENDING.pack(status, child.ended_for, cpu_seconds, usage.ru_maxrss)
             try:
                 os.write(child.status, ending)
             except BrokenPipeError:  # it was answered in this moment
                 pass
         os.close(child.status)
-        self.slots.append(child.slot)
+        self.identities.append(child.identity)
 
 
-# Kept here, for a guest that took it down would copy all its pages.
+# Kept here, as a guest that freed it would copy all its pages.
 _server: _ForkServer | None = None
 
 
-def _world(config: dict[str, Any]) -> guest.World:
+def _world(config: protocol.Configuration) -> guest.World:
     modules = {name: importlib.import_module(name) for name in config["allowed_imports"]}
     for name in _LAZY:
         try:
@@ -338,8 +360,8 @@ def _readable_paths(paths: list[str]) -> list[str]:
     return found
 
 
-def _go_first() -> None:
-    """Let this process and the guests be the ones that go when memory runs out: proc(5)."""
+def _become_oom_victim() -> None:
+    """Let the kernel choose this process and its guests first when memory runs out: proc(5)."""
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
             score.write("1000")
@@ -349,7 +371,7 @@ def _go_first() -> None:
 
 def _start(control: _socket.socket) -> _ForkServer | None:
     """Return the server that the configuration asks for, and report; None where it cannot be."""
-    config = json.loads(control.recv(1 << 20))
+    config: protocol.Configuration = protocol.unpack_json(control.recv(1 << 20))
     sys.path.pop(0)  # guests import nothing from the project
     sys.set_int_max_str_digits(0)  # CPU is bounded in the guest, so length need not be
     warnings.simplefilter("ignore")
@@ -364,7 +386,7 @@ def _start(control: _socket.socket) -> _ForkServer | None:
         report = {"failed": "zygote", "reason": f"{type(error).__name__}: {error}"}
     gc.collect()
     gc.freeze()
-    control.send(json.dumps(report).encode())
+    control.send(protocol.pack_json(report))
     return None if "failed" in report else server
 
 
@@ -376,7 +398,7 @@ def main() -> guest.World | None:
     """
     global _server
     gc.disable()
-    _go_first()
+    _become_oom_victim()
     _server = _start(_socket.socket(fileno=int(sys.argv[-1])))
     if _server is None:
         return None
@@ -388,5 +410,6 @@ def main() -> guest.World | None:
         raise
     if is_guest:
         _server.confine()
+        _server.forget_others()
         return _server.world
     return None

@@ -1,11 +1,12 @@
-"""One policy in force, with the zygote that prepares its guests: the function's side of the socket.
+"""The function's side of a zygote: starts it, acquires guests from it, and waits for their ends.
 
-A generation never changes. A new policy, a dead zygote or an old one means a new generation.
+A zygote serves one policy. A new policy, a dead zygote or an old one means a new ZygoteProcess.
 """
+
+from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import platform
 import resource
@@ -16,20 +17,27 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sandbox.check.source import parse
-from sandbox.fork_server.outcome import KILLED_FROM_OUTSIDE, Outcome, from_ending, from_report
-from sandbox.fork_server.request import split
-from sandbox.fork_server.zygote import ENDING, GUEST
+from sandbox.fork_server import protocol
+from sandbox.fork_server.outcome import (
+    Ending,
+    Outcome,
+    Report,
+    outcome_of,
+    read_ending,
+    read_report,
+)
+from sandbox.fork_server.program import split
 from sandbox.kernel import seccomp
+from sandbox.kernel.layers import CURES, KEEPS_SECRETS
 from sandbox.policy.loader import Policy
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Modules, and no script, for these are compiled anew at each start. -I leaves out what the
+# Modules, and no script, as Python compiles a script anew at each start. -I leaves out what the
 # environment and the current folder would add.
 _ZYGOTE = f"""\
 import sys
@@ -39,22 +47,10 @@ if world := zygote.main():
     guest.main(world)
 """
 _START_SECONDS = 30.0
-_GUEST_SECONDS = 1.0  # a thousand times what a guest needs to be prepared; a stuck zygote is ended
-_GRACE_SECONDS = 10.0  # what a zygote may be late with, on a busy machine, until it counts as stuck
-_REPORT_BYTES = 16384
-
-_CURES = {
-    "uid": "start as root with the capabilities SETUID, SETGID and KILL",
-    "landlock": "use a kernel of 5.13 or newer with landlock in its `lsm=` list",
-    "uid or landlock": "start as root with the capabilities SETUID, SETGID and KILL, or use a "
-    "kernel of 5.13 or newer with landlock in its `lsm=` list",
-    "namespaces": "start as root with the capability SYS_ADMIN, or allow unprivileged user "
-    "namespaces, or take namespaces out of required_layers",
-    "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER",
-    "warm_up": "mend that program in policy.yaml, or delete it",
-    "rlimits": "lower the value in policy.yaml below the hard limit that this service has",
-}
-
+_GUEST_SECONDS = 1.0  # a thousand times what a guest needs to be prepared
+# How late a zygote may be, on a busy machine, with the end of a program whose time it has over.
+# Then it is stuck, and replaced.
+_LATE_SECONDS = 5.0
 
 _BUSY = Outcome("busy", error="too many programs are running; try again in a moment")
 
@@ -64,7 +60,18 @@ class SandboxUnavailable(Exception):
 
 
 class ZygoteGone(Exception):
-    """The zygote died or hangs, so that nothing is known of the guest."""
+    """The zygote died or is stuck, so that nothing is known of the guest."""
+
+
+class KilledFromOutside(Exception):
+    """The guest was killed early and not for what it did; its program may be run again.
+
+    `outcome` is what there is if it is not.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.error)
+        self.outcome = outcome
 
 
 @dataclass(frozen=True)
@@ -75,32 +82,33 @@ class _Guest:
     report: int
     status: int
 
-    def give(self, request: bytes) -> None:
-        """Write the request and close its pipe, once: a number closed twice is another thread's."""
+    def send(self, program: bytes) -> None:
+        """Write the program and close its pipe, once: a number closed twice is another thread's."""
         try:
-            while request:
-                request = request[os.write(self.program, request) :]
+            while program:
+                program = program[os.write(self.program, program) :]
         finally:
             os.close(self.program)
 
     def close(self) -> None:
-        """Close what `give` leaves open."""
+        """Close what `send` leaves open."""
         for descriptor in (self.output, self.report, self.status):
             os.close(descriptor)
 
 
 def longest_answer_seconds(policy: Policy) -> float:
-    """Return how long a program may take from its acceptance to its outcome, under this policy.
+    """Return the longest time from a program's acceptance to its outcome, in seconds.
 
-    It waits for a slot, runs, and is run once more where the zygote or the system failed it; a
-    zygote that has stopped is replaced in between. Whoever shuts down gracefully waits as long.
+    It waits for a slot, and runs for its wall time, which the zygote keeps; where that is stuck and
+    has to be replaced, or the guest is killed from outside, it runs once more. A graceful shutdown
+    has to wait as long.
     """
     limits = policy.limits
-    return limits.queue_seconds + 2 * limits.wall_seconds + _GRACE_SECONDS
+    return limits.queue_seconds + 2 * (limits.wall_seconds + _LATE_SECONDS)
 
 
 def rlimits(policy: Policy) -> list[tuple[int, int]]:
-    """Return (resource, limit) of each limit that a guest has: the policy's, and four at zero."""
+    """Return (resource, limit) of each limit that a guest has: the policy's, and five at zero."""
     limits, mib = policy.rlimits, 1 << 20
     return [
         (resource.RLIMIT_CPU, limits.cpu_seconds),
@@ -114,11 +122,12 @@ def rlimits(policy: Policy) -> list[tuple[int, int]]:
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_NICE, 0),
         (resource.RLIMIT_RTPRIO, 0),
+        (resource.RLIMIT_SIGPENDING, 0),  # counted by user, across namespaces
     ]
 
 
-def configuration(policy: Policy) -> dict[str, Any]:
-    """Return what a zygote is told, as JSON can hold it: the policy's values and every layer."""
+def configuration(policy: Policy) -> protocol.Configuration:
+    """Return what a zygote is told: the policy's values, and every layer."""
     denied = seccomp.build_filter(policy.denied_syscalls, platform.machine())
     return {
         "allowed_imports": list(policy.allowed_imports),
@@ -128,6 +137,7 @@ def configuration(policy: Policy) -> dict[str, Any]:
         "readable_paths": list(policy.readable_paths),
         "output_bytes": policy.limits.output_bytes,
         "wall_seconds": policy.limits.wall_seconds,
+        "cpu_seconds": policy.rlimits.cpu_seconds,
         "prepared": policy.limits.prepared_guests,
         "first_uid": policy.identity.first_uid,
         "uid_count": policy.identity.uid_count,
@@ -139,51 +149,55 @@ def configuration(policy: Policy) -> dict[str, Any]:
     }
 
 
-class Generation:
+class ZygoteProcess:
     """A started zygote and the guests that it has prepared; `layers` is what it reported."""
 
-    def __init__(self, policy: Policy, config: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, policy: Policy, config: protocol.Configuration | None = None) -> None:
         """Start the zygote. Raises SandboxUnavailable. Only tests pass a `config` of their own."""
         self.policy = policy
         self.started = time.monotonic()
         self.served = 0
         self.running = 0
         self._waiting = 0
-        self._pace = 0.0  # seconds from one place's release to the next, while all are taken
+        self._pace = 0.0  # seconds from one slot's release to the next, while all are taken
         self._lock = threading.Lock()
-        self._places = threading.BoundedSemaphore(policy.limits.concurrent_guests)
+        self._slots = threading.BoundedSemaphore(policy.limits.concurrent_guests)
         try:
-            self.layers = self._start(dict(config or configuration(policy)))
+            self.layers = self._start(config or configuration(policy))
         except OSError as error:
             raise SandboxUnavailable(
                 f"the zygote is not there ({error}); cure: allow this service more processes, "
                 "descriptors or memory"
             ) from error
 
-    def _start(self, config: dict[str, Any]) -> dict[str, str]:
-        report = self._launch(config)
+    def _start(self, config: protocol.Configuration) -> dict[str, str]:
+        answer = self._launch(config)
         absent: dict[str, str] = {}
-        if report.get("failed") == "namespaces":
-            absent["namespaces"] = report["reason"]
-            report = self._launch(config | {"namespaces": False})
-        if "failed" in report:
-            self._refuse(report["failed"], report["reason"])
-        layers: dict[str, str] = report["layers"]
-        # A policy cannot do without what keeps programs from the secrets.
-        for layer in sorted(self.policy.required_layers | {"uid or landlock"}):
+        if answer.get("failed") == "namespaces":
+            absent["namespaces"] = answer["reason"]
+            answer = self._launch({**config, "namespaces": False})
+        if "failed" in answer:
+            self._refuse(answer["failed"], answer["reason"])
+        layers: dict[str, str] = answer["layers"]
+        for layer in sorted(self.policy.required_layers | {KEEPS_SECRETS}):
             if not any(layers.get(one) for one in layer.split(" or ")):
                 self._refuse(layer, absent.get(layer, "this platform has none"))
         return layers
 
     def _refuse(self, layer: str, reason: str) -> None:
         self.close()
-        cure = _CURES.get(layer, "see SECURITY.md for what each layer needs")
+        if layer == "warm_up":
+            raise SandboxUnavailable(
+                f"a program of warm_up cannot run ({reason}); cure: correct or delete it in "
+                "policy.yaml"
+            )
+        cure = CURES.get(layer, "see SECURITY.md for what each layer needs")
         raise SandboxUnavailable(f"layer {layer} is not in force ({reason}); cure: {cure}")
 
-    def _launch(self, config: dict[str, Any]) -> dict[str, Any]:
+    def _launch(self, config: protocol.Configuration) -> dict[str, Any]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control = ours
-        message = json.dumps(config).encode()
+        message = protocol.pack_json(config)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * len(message) + 65536)
         with theirs, contextlib.ExitStack() as undone:
@@ -212,10 +226,10 @@ class Generation:
             self.close()
             raise SandboxUnavailable(f"the zygote is not there ({reason})")
         ours.setblocking(False)
-        report: dict[str, Any] = json.loads(answer)
-        if "failed" in report:
+        unpacked: dict[str, Any] = protocol.unpack_json(answer)
+        if "failed" in unpacked:
             self.close()
-        return report
+        return unpacked
 
     @property
     def pid(self) -> int:
@@ -224,80 +238,78 @@ class Generation:
 
     @property
     def prepared(self) -> int:
-        """How many guests wait inside the socket; one that died there counts until it is taken."""
+        """How many guests wait inside the socket; one that died there counts until acquired."""
         if self._process.poll() is not None:
             return 0
         try:
             unread = fcntl.ioctl(self._control, termios.FIONREAD, bytes(4))  # SIOCINQ, unix(7)
         except (OSError, ValueError):  # closed in this moment
             return 0
-        return int.from_bytes(unread, sys.byteorder) // GUEST.size
+        return int.from_bytes(unread, sys.byteorder) // protocol.GUEST.size
 
-    def run(self, request: bytes, patience: float) -> Outcome:
-        """Run one request in a guest of its own.
+    def run(self, program: bytes, timeout: float) -> Outcome:
+        """Run one program, as `program.encode` returns it, in a guest of its own.
 
-        `patience` is how many seconds it may wait for a place; if those who wait already will,
-        by what programs took lately, need longer, it is busy at once. Raises ZygoteGone.
+        It may wait `timeout` seconds for a slot; if those that wait already will, by the time that
+        programs took lately, need longer, the outcome is busy at once. Raises ZygoteGone and
+        KilledFromOutside.
         """
         with self._lock:
-            is_hopeless = self._waiting * self._pace > patience
+            is_hopeless = self._waiting * self._pace > timeout
             self._waiting += not is_hopeless
         if is_hopeless:
             return _BUSY
-        has_place = self._places.acquire(timeout=patience)
+        has_slot = self._slots.acquire(timeout=timeout)
         with self._lock:
             self._waiting -= 1
-            self.running += has_place
-            self.served += has_place
-        if not has_place:
+            self.running += has_slot
+            self.served += has_slot
+        if not has_slot:
             return _BUSY
         started = time.monotonic()
         try:
-            outcome = self._run(request)
-            if outcome.error == KILLED_FROM_OUTSIDE:  # perhaps for another's sake: once more
-                outcome = self._run(request)
-            return outcome
+            return self._run(program)
         finally:
             seconds = time.monotonic() - started
             with self._lock:
                 self.running -= 1
                 self._pace += (seconds / self.policy.limits.concurrent_guests - self._pace) / 8
-            self._places.release()
+            self._slots.release()
 
-    def _run(self, request: bytes) -> Outcome:
+    def _run(self, program: bytes) -> Outcome:
         started = time.monotonic()
-        guest = self._give(request)
+        guest = self._start_guest(program)
         try:
-            self._notify_taken(guest.number)
-            report = self._wait(guest)
+            self._start_clock(guest)
+            word = self._wait(guest)
             output = _drain(guest.output, self.policy.limits.output_bytes)
-            seconds = time.monotonic() - started
-            if report:
-                return from_report(report, output, seconds, self.policy)
-            ending = os.read(guest.status, ENDING.size)
-            if not ending:
-                raise ZygoteGone("the zygote ended")
-            return from_ending(ending, output, seconds, self.policy)
         finally:
             guest.close()
+        seconds = time.monotonic() - started
+        outcome = outcome_of(word, output, seconds, self.policy)
+        is_early = seconds < self.policy.limits.wall_seconds / 2
+        if is_early and isinstance(word, Ending) and word.was_killed_from_outside(self.policy):
+            raise KilledFromOutside(outcome)
+        return outcome
 
-    def _give(self, request: bytes) -> _Guest:
-        """Write the request to a prepared guest, and return that guest."""
-        while True:
-            guest = self._take()
+    def _start_guest(self, program: bytes) -> _Guest:
+        """Send the program to a prepared guest, and return that guest."""
+        for _ in range(self.policy.limits.prepared_guests + 2):
+            guest = self._acquire_guest()
             try:
-                guest.give(request)
+                guest.send(program)
                 return guest
-            except BrokenPipeError:  # it died while it waited; take the next
+            except BrokenPipeError:  # it died while it waited
                 guest.close()
-                self._notify_taken(guest.number)
+                self._start_clock(guest)
+        raise ZygoteGone("its guests end before they have a program: they cannot be confined")
 
-    def _take(self) -> _Guest:
+    def _acquire_guest(self) -> _Guest:
         deadline = time.monotonic() + _GUEST_SECONDS
         while True:
             try:
                 message, descriptors, _, _ = socket.recv_fds(
-                    self._control, GUEST.size, 4, socket.MSG_CMSG_CLOEXEC
+                    self._control, protocol.GUEST.size, 4, socket.MSG_CMSG_CLOEXEC
                 )
             except BlockingIOError:
                 poll = select.poll()
@@ -309,50 +321,56 @@ class Generation:
                 raise ZygoteGone(str(error)) from error
             if not message:
                 raise ZygoteGone("the zygote ended")
-            [number] = GUEST.unpack(message)
+            [number] = protocol.GUEST.unpack(message)
             if len(descriptors) == 4:
                 return _Guest(number, *descriptors)
             for descriptor in descriptors:  # what remains of the guest ends by itself
                 os.close(descriptor)
-            self._notify_taken(number)
+            self._send(message)
             raise OSError("no descriptors are left for another guest")
 
-    def _notify_taken(self, number: int) -> None:
+    def _start_clock(self, guest: _Guest) -> None:
+        self._send(protocol.GUEST.pack(guest.number))
+
+    def _send(self, message: bytes) -> None:
         try:
-            self._control.send(GUEST.pack(number))
+            self._control.send(message)
         except OSError as error:
             raise ZygoteGone(str(error)) from error
 
-    def _wait(self, guest: _Guest) -> bytes:
-        """Return the guest's report; empty if it ended without one."""
+    def _wait(self, guest: _Guest) -> Report | Ending:
+        """Return the guest's report, or how it ended without one."""
         poll = select.poll()
         poll.register(guest.report, select.POLLIN)
         poll.register(guest.status, select.POLLIN)
-        deadline = time.monotonic() + self.policy.limits.wall_seconds + _GRACE_SECONDS
+        deadline = time.monotonic() + self.policy.limits.wall_seconds + _LATE_SECONDS
         while True:
             ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
             if not ready:
                 self.kill()
                 raise ZygoteGone("the zygote did not report in time")
             for descriptor, _ in ready:
+                if report := _drain(guest.report, protocol.REPORT_BYTES):
+                    return read_report(report, self.policy)
                 if descriptor == guest.status:
-                    return _drain(guest.report, _REPORT_BYTES)
-                if report := _drain(guest.report, _REPORT_BYTES):
-                    return report
-                poll.unregister(guest.report)  # it died; how, the status says
+                    ending = os.read(guest.status, protocol.ENDING.size)
+                    if len(ending) < protocol.ENDING.size:
+                        raise ZygoteGone("the zygote ended")
+                    return read_ending(ending)
+                poll.unregister(guest.report)  # it ended; how, the status says
 
     def kill(self) -> None:
         """End the zygote at once, and with it every guest."""
         self._process.kill()
 
     def close(self) -> None:
-        """Ask for no more guests and see the zygote off; guests that run may finish in time."""
+        """Want no more guests; the zygote ends when those that run have ended, in their time."""
         self._control.close()
-        threading.Thread(target=self._see_off, name="zygote-end", daemon=True).start()
+        threading.Thread(target=self._wait_for_end, name="zygote-end", daemon=True).start()
 
-    def _see_off(self) -> None:
+    def _wait_for_end(self) -> None:
         try:
-            self._process.wait(self.policy.limits.wall_seconds + _GRACE_SECONDS)
+            self._process.wait(self.policy.limits.wall_seconds + _LATE_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             self._process.wait()
@@ -363,7 +381,7 @@ def _environment() -> dict[str, str]:
 
     The time zone is fixed by file name, so that libc reads it once (tzset(3)), and symbols are
     bound once, not in each guest (ld.so(8)); libraries of linear algebra start no threads, which a
-    guest could not have; sympy's caches have no limit, for to keep one they reorder, and copy, what
+    guest could not have; sympy's caches have no limit, as to keep one they reorder, and copy, what
     guests share. HOME is a name for programs that ask; nothing can be written there.
     """
     return {

@@ -1,9 +1,9 @@
-"""The order in which a guest gives up its rights, for good, before any program reaches it.
+"""Drops privileges irreversibly before the guest reads a program.
 
-The zygote prepares the steps, and the freshly forked guest takes them; `enter_namespaces()` runs
+The zygote prepares the steps, and the freshly forked guest applies them; `enter_namespaces()` runs
 once in the zygote, so that it costs a guest nothing. Everything here fails closed: a layer that
 cannot be installed raises LayerError, and the guest ends without having read a program.
-Standard library only, and little of it: this module is loaded by the process that forks guests.
+Standard library only, and little of it: the process that forks guests loads this module.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from _socket import sethostname
 
 from sandbox.kernel import landlock
 
-TYPE_CHECKING = False  # as in typing, which every guest would pay for
+TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    # A layer's name, and a call that puts it on: it raises OSError or returns -1 if it cannot.
+    # A layer's name, and a call that installs it: it raises OSError or returns -1 if it cannot.
     Step = tuple[str, Callable[..., object], tuple[object, ...]]
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # prctl(2)
@@ -71,28 +71,28 @@ class Layers:
 
 
 def confine(layers: Layers) -> None:
-    """Give up every right of the calling process but to compute and to use descriptors 0 to 2.
+    """Leave the calling process no right but to compute and to use descriptors 0 to 3.
 
     Raises LayerError.
     """
-    take(prepare(layers))
+    apply(prepare(layers))
 
 
 def prepare(layers: Layers) -> tuple[Step, ...]:
-    """Return what `take` has to do, made ahead: a guest that makes it itself costs twice as much.
+    """Return what `apply` has to do, made ahead: a guest that makes it itself costs twice as much.
 
     Order: descriptors, session, rlimits, ids, capabilities, parent-death signal (a change of uid
-    clears it, prctl(2)), no_new_privs, Landlock, and seccomp last, for it denies what the others
+    clears it, prctl(2)), no_new_privs, Landlock, and seccomp last, as it denies what the others
     need.
     """
     zero = ctypes.c_ulong(0)
     steps: list[Step] = []
-    if layers.ruleset is not None:
-        steps.append(("descriptors", os.dup2, (layers.ruleset[0], 3, False)))
-    steps.append(("descriptors", os.closerange, (3 if layers.ruleset is None else 4, 1 << 20)))
+    if layers.ruleset is not None and layers.ruleset[0] != 4:
+        steps.append(("descriptors", os.dup2, (layers.ruleset[0], 4, False)))
+    steps.append(("descriptors", os.closerange, (4 if layers.ruleset is None else 5, 1 << 20)))
     steps.append(("session", os.setsid, ()))
     for which, limit in layers.rlimits or ():
-        # SIGXCPU at the soft limit tells why; SIGKILL follows if that is ignored.
+        # SIGXCPU at the soft limit; SIGKILL follows if that is ignored.
         hard = limit + 1 if which == resource.RLIMIT_CPU else limit
         steps.append(("rlimits", resource.setrlimit, (which, (limit, hard))))
     if layers.uid is not None:
@@ -108,15 +108,15 @@ def prepare(layers: Layers) -> tuple[Step, ...]:
     ):
         steps.append((layer, _libc.prctl, (option, ctypes.c_ulong(value), zero, zero, zero)))
     if layers.ruleset is not None:
-        steps.append(("landlock", *landlock.restriction(3, layers.ruleset[1])))
-        steps.append(("descriptors", os.close, (3,)))
+        steps.append(("landlock", *landlock.restriction(4, layers.ruleset[1])))
+        steps.append(("descriptors", os.close, (4,)))
     if layers.filter is not None:
         steps.append(("seccomp", *_installation(layers.filter)))
     return tuple(steps)
 
 
-def take(steps: Iterable[Step]) -> None:
-    """Take prepared steps in the calling process, for good. Raises LayerError at the first failure.
+def apply(steps: Iterable[Step]) -> None:
+    """Apply prepared steps to the calling process, irreversibly. Raises LayerError if one fails.
 
     It touches as few objects as it can: each page of memory that a guest touches is copied.
     """

@@ -1,7 +1,7 @@
 """Landlock: deny files, TCP, abstract sockets and outside signals, by what the kernel offers.
 
 Facts come from landlock(7) and the kernel's Documentation/userspace-api/landlock.rst.
-Standard library only, and little of it: this module is loaded by the process that forks guests.
+Standard library only, and little of it: the process that forks guests loads this module.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import stat
 import struct
 
-TYPE_CHECKING = False  # as in typing, which every guest would pay for
+TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

@@ -108,142 +108,109 @@ TABLES: dict[str, dict[str, int]] = {
     "aarch64": _parse(_AARCH64 + _COMMON),
 }
 
-# Each group: what its members do, and their names.
 _GROUPS = {
-    "@aio": (
-        "Asynchronous I/O, io_uring included",
-        """
+    # Asynchronous I/O, io_uring included.
+    "@aio": """
         io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit io_uring_enter
         io_uring_register io_uring_setup
-        """,
-    ),
-    "@chown": ("Change the owner of files", "chown fchown fchownat lchown"),
-    "@clock": ("Change the system time", "adjtimex clock_adjtime clock_settime settimeofday"),
-    "@cpu-emulation": ("CPU emulation", "modify_ldt"),
-    "@credentials": (
-        "Change who the process is: user, group, capabilities, session",
-        "@setuid capset lsm_set_self_attr setfsgid setfsuid setpgid setsid",
-    ),
-    "@debug": (
-        "Debugging, tracing and performance monitoring",
-        "lookup_dcookie perf_event_open pidfd_getfd ptrace",
-    ),
-    "@file-handles": (
-        "Open files by handle, past every path check",
-        "name_to_handle_at open_by_handle_at",
-    ),
-    "@file-write": (
-        "Create, write, link, rename, delete, lock or change files; openat2 hides its flags",
-        """
-        @chown chmod copy_file_range creat fallocate fchmod fchmodat fchmodat2 file_setattr flock
-        fremovexattr fsetxattr ftruncate futimesat link linkat lremovexattr lsetxattr mkdir
-        mkdirat mknod mknodat open(write) openat(write) openat2 removexattr removexattrat rename
-        renameat renameat2 rmdir sendfile setxattr setxattrat splice symlink symlinkat tee
-        truncate unlink unlinkat utime utimensat utimes vmsplice
-        """,
-    ),
-    "@ipc": (
-        "System V IPC, POSIX message queues, pipes and memory shared between processes",
-        """
-        memfd_create mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink msgctl
-        msgget msgrcv msgsnd pipe pipe2 process_madvise process_vm_readv process_vm_writev semctl
-        semget semop semtimedop shmat shmctl shmdt shmget
-        """,
-    ),
-    "@kernel": (
-        "Ways into the kernel that no calculation needs",
-        """
+    """,
+    # Change the owner of files.
+    "@chown": "chown fchown fchownat lchown",
+    # Change the system time.
+    "@clock": "adjtimex clock_adjtime clock_settime settimeofday",
+    # CPU emulation.
+    "@cpu-emulation": "modify_ldt",
+    # Change who the process is: user, group, capabilities, session.
+    "@credentials": "@setuid capset lsm_set_self_attr setfsgid setfsuid setpgid setsid",
+    # Debugging, tracing and performance monitoring.
+    "@debug": "lookup_dcookie perf_event_open pidfd_getfd ptrace",
+    # Open files by handle, past every path check.
+    "@file-handles": "name_to_handle_at open_by_handle_at",
+    # Create, write, link, rename, delete, lock or change files; openat2 hides its flags.
+    "@file-write": """
+        @chown chmod copy_file_range creat fallocate fchmod fchmodat fchmodat2 file_setattr
+        flock fremovexattr fsetxattr ftruncate futimesat link linkat lremovexattr lsetxattr
+        mkdir mkdirat mknod mknodat open(write) openat(write) openat2 removexattr
+        removexattrat rename renameat renameat2 rmdir sendfile setxattr setxattrat splice
+        symlink symlinkat tee truncate unlink unlinkat utime utimensat utimes vmsplice
+    """,
+    # System V IPC, POSIX message queues, pipes and memory shared between processes.
+    "@ipc": """
+        memfd_create mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
+        msgctl msgget msgrcv msgsnd pipe pipe2 process_madvise process_vm_readv
+        process_vm_writev semctl semget semop semtimedop shmat shmctl shmdt shmget
+    """,
+    # Ways into the kernel that no calculation needs.
+    "@kernel": """
         acct bpf membarrier memfd_secret personality quotactl quotactl_fd remap_file_pages
         setdomainname sethostname uprobe uretprobe userfaultfd vhangup
-        """,
-    ),
-    "@keyring": ("Kernel keyrings", "add_key keyctl request_key"),
-    "@limits": (
-        "Change limits, priorities, processors or memory placement",
-        "@resources prlimit64(set)",
-    ),
-    "@memlock": ("Lock memory against swapping", "mlock mlock2 mlockall munlock munlockall"),
-    "@module": ("Load and unload kernel modules", "delete_module finit_module init_module"),
-    "@mount": (
-        "Mount and unmount file systems, change the root directory",
-        """
+    """,
+    # Kernel keyrings.
+    "@keyring": "add_key keyctl request_key",
+    # Change limits, priorities, processors or memory placement.
+    "@limits": "@resources prlimit64(set)",
+    # Lock memory against swapping.
+    "@memlock": "mlock mlock2 mlockall munlock munlockall",
+    # Load and unload kernel modules.
+    "@module": "delete_module finit_module init_module",
+    # Mount and unmount file systems, change the root directory.
+    "@mount": """
         chroot fsconfig fsmount fsopen fspick mount mount_setattr move_mount open_tree
         open_tree_attr pivot_root umount2
-        """,
-    ),
-    "@namespaces": (
-        "Make, enter and list namespaces, list their mounts",
-        "listmount listns setns statmount unshare",
-    ),
-    "@network-io": (
-        "Sockets of every family",
-        """
-        accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg
-        recvmsg sendmmsg sendmsg sendto setsockopt shutdown socket socketpair
-        """,
-    ),
-    "@observe": (
-        "Watch what the machine and other processes do: file events, log, load",
-        """
-        fanotify_init fanotify_mark get_mempolicy inotify_add_watch inotify_init inotify_init1
-        inotify_rm_watch sysinfo syslog
-        """,
-    ),
-    "@obsolete": (
-        "Obsolete or never implemented",
-        """
-        _sysctl afs_syscall create_module get_kernel_syms getpmsg nfsservctl putpmsg query_module
-        security sysfs tuxcall uselib ustat vserver
-        """,
-    ),
-    "@other-processes": (
-        "Look at, reach into or hold on to another process",
-        """
-        capget get_robust_list getpgid getpriority getsid ioprio_get kcmp pidfd_getfd pidfd_open
-        process_madvise process_mrelease process_vm_readv process_vm_writev
+    """,
+    # Make, enter and list namespaces, list their mounts.
+    "@namespaces": "listmount listns setns statmount unshare",
+    # Sockets of every family.
+    "@network-io": """
+        accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom
+        recvmmsg recvmsg sendmmsg sendmsg sendto setsockopt shutdown socket socketpair
+    """,
+    # Watch what the machine and other processes do: file events, log, load.
+    "@observe": """
+        fanotify_init fanotify_mark get_mempolicy inotify_add_watch inotify_init
+        inotify_init1 inotify_rm_watch sysinfo syslog
+    """,
+    # Obsolete or never implemented.
+    "@obsolete": """
+        _sysctl afs_syscall create_module get_kernel_syms getpmsg nfsservctl putpmsg
+        query_module security sysfs tuxcall uselib ustat vserver
+    """,
+    # Look at, reach into or hold on to another process.
+    "@other-processes": """
+        capget get_robust_list getpgid getpriority getsid ioprio_get kcmp pidfd_getfd
+        pidfd_open process_madvise process_mrelease process_vm_readv process_vm_writev
         sched_getaffinity(others) sched_getattr sched_getparam sched_getscheduler
         sched_rr_get_interval
-        """,
-    ),
-    "@page-cache": (
-        "Look into or push at the cache of files that all processes share",
-        "cachestat fadvise64 mincore readahead",
-    ),
-    "@pkey": ("Memory protection keys", "pkey_alloc pkey_free pkey_mprotect"),
-    "@raw-io": ("Raw I/O ports", "ioperm iopl"),
-    "@reboot": ("Reboot, or load another kernel", "kexec_file_load kexec_load reboot"),
-    "@resources": (
-        "Alter resource settings",
-        """
-        ioprio_set mbind migrate_pages move_pages sched_setaffinity sched_setattr sched_setparam
-        sched_setscheduler set_mempolicy set_mempolicy_home_node setpriority setrlimit
-        """,
-    ),
-    "@sandbox": (
-        "Install another seccomp filter or Landlock domain",
-        "landlock_add_rule landlock_create_ruleset landlock_restrict_self seccomp",
-    ),
-    "@setuid": (
-        "Change user and group ids",
-        "setgid setgroups setregid setresgid setresuid setreuid setuid",
-    ),
-    "@signal-others": (
-        "Send signals, to oneself included",
-        "kill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo tgkill tkill",
-    ),
-    "@spawn": (
-        "Create processes and threads, execute programs",
-        "clone clone3 execve execveat fork vfork",
-    ),
-    "@swap": ("Switch swap devices on and off", "swapoff swapon"),
-    "@sync": (
-        "Force files and memory to disk",
-        "fdatasync fsync msync sync sync_file_range syncfs",
-    ),
+    """,
+    # Look into or push at the cache of files that all processes share.
+    "@page-cache": "cachestat fadvise64 mincore readahead",
+    # Memory protection keys.
+    "@pkey": "pkey_alloc pkey_free pkey_mprotect",
+    # Raw I/O ports.
+    "@raw-io": "ioperm iopl",
+    # Reboot, or load another kernel.
+    "@reboot": "kexec_file_load kexec_load reboot",
+    # Alter resource settings.
+    "@resources": """
+        ioprio_set mbind migrate_pages move_pages sched_setaffinity sched_setattr
+        sched_setparam sched_setscheduler set_mempolicy set_mempolicy_home_node setpriority
+        setrlimit
+    """,
+    # Install another seccomp filter or Landlock domain.
+    "@sandbox": "landlock_add_rule landlock_create_ruleset landlock_restrict_self seccomp",
+    # Change user and group ids.
+    "@setuid": "setgid setgroups setregid setresgid setresuid setreuid setuid",
+    # Send signals, to oneself included.
+    "@signal-others": "kill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo tgkill tkill",
+    # Create processes and threads, execute programs.
+    "@spawn": "clone clone3 execve execveat fork vfork",
+    # Switch swap devices on and off.
+    "@swap": "swapoff swapon",
+    # Force files and memory to disk.
+    "@sync": "fdatasync fsync msync sync sync_file_range syncfs",
 }
 
-GROUPS: dict[str, tuple[str, ...]] = {g: tuple(m.split()) for g, (_, m) in _GROUPS.items()}
-HELP: dict[str, str] = {group: help_text for group, (help_text, _) in _GROUPS.items()}
+GROUPS: dict[str, tuple[str, ...]] = {g: tuple(m.split()) for g, m in _GROUPS.items()}
 
 
 def expand(entries: Iterable[str]) -> frozenset[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema
 
-from sandbox.kernel import seccomp, syscalls
+from sandbox.kernel import layers, seccomp, syscalls
 from sandbox.policy.document import At, Document, Problem, dotted, read_document
 
 __all__ = [
@@ -30,8 +30,6 @@ __all__ = [
 ]
 
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
-# Without these three there is no boundary to speak of, whatever else holds.
-ESSENTIAL_LAYERS = ("no_new_privs", "rlimits", "seccomp")
 HIGHEST_UID = 2**32 - 2  # uid 2**32-1 means "no change" to setresuid(2)
 
 # Limits that contradict each other where the first is greater than the second.
@@ -392,7 +390,7 @@ def _check_uids(document: Document) -> None:
 def _check_layers(document: Document) -> None:
     listed = document.value.get("required_layers")
     if isinstance(listed, list) and document.is_sound("required_layers"):
-        for layer in ESSENTIAL_LAYERS:
+        for layer in layers.ESSENTIAL:
             if layer not in listed:
                 message = f"required_layers lacks {layer}, without which nothing holds a program"
                 cure = f"add `- {layer}`"

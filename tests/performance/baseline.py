@@ -17,8 +17,7 @@ from function.settings import load_settings
 from function.state import open_store
 from sandbox.check.checker import examine
 from sandbox.check.source import Unparsed
-from sandbox.fork_server import guest
-from sandbox.fork_server.request import request
+from sandbox.fork_server import program, protocol
 from sandbox.fork_server.zygote_process import configuration
 from sandbox.policy.loader import Policy, load_policy
 from sandbox.sandbox import Kind, Outcome, Sandbox
@@ -45,13 +44,19 @@ class InterpreterEachTime(Sandbox):
         violations, tree = examine(source, self.policy, tree)
         if violations:
             return Outcome("rejected", error=violations[0].message)
-        asked = request(source, tree, helpers=helpers, unchecked=unchecked)
-        result = subprocess.run(  # nosec B603
-            self._command, input=asked, capture_output=True, check=False
-        )
-        verdict, microseconds, _ = guest.REPORT.unpack_from(result.stderr)
-        error = result.stderr[guest.REPORT.size :].decode()
-        kind: Kind = "ok" if verdict == guest.OK else "error"
+        encoded = program.encode(source, tree, helpers=helpers, unchecked=unchecked)
+        ours, theirs = os.pipe()
+        with open(ours, "rb") as report:
+            with open(theirs, "wb"):
+                result = subprocess.run(  # nosec B603
+                    [*self._command, str(theirs)],
+                    input=encoded,
+                    stdout=subprocess.PIPE,
+                    pass_fds=[theirs],
+                    check=False,
+                )
+            verdict, microseconds, _, error = protocol.unpack_report(report.read())
+        kind: Kind = "ok" if verdict == protocol.OK else "error"
         return Outcome(kind, result.stdout.decode(), error, cpu_seconds=microseconds / 1e6)
 
 

@@ -1,6 +1,7 @@
 """The interpreter that the bench's baseline starts for every program; lean, as it would be.
 
-Usage: interpreter CONFIGURATION, as `zygote_process.configuration` returns it, in JSON.
+Usage: interpreter CONFIGURATION DESCRIPTOR. The first as `zygote_process.configuration` returns it,
+in JSON; the second is where the report goes.
 """
 
 import fcntl
@@ -21,6 +22,7 @@ def main() -> None:
     config = json.loads(sys.argv[1])
     world = zygote._world(config)
     readable = zygote._readable_paths(config["readable_paths"])
+    os.dup2(int(sys.argv[2]), 3)
     abi = landlock.abi()
     ruleset = None
     if abi:  # above the low descriptors, which confine() gives their places

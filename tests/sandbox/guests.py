@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sandbox.fork_server.outcome import Outcome
-from sandbox.fork_server.request import request
-from sandbox.fork_server.zygote_process import Generation, configuration
+from sandbox.fork_server.program import encode
+from sandbox.fork_server.zygote_process import ZygoteProcess, configuration
 from sandbox.policy.loader import Policy
+
+if TYPE_CHECKING:
+    from sandbox.fork_server.protocol import Configuration
 
 # What to pass to `guests` to leave a layer out.
 WITHOUT: dict[str, dict[str, Any]] = {
@@ -20,26 +23,27 @@ WITHOUT: dict[str, dict[str, Any]] = {
 }
 
 
-class Guests(Generation):
+class Guests(ZygoteProcess):
     """A zygote that serves with whatever layers it was told to have."""
 
-    def _start(self, config: dict[str, Any]) -> dict[str, str]:
-        report = self._launch(config)
-        if report.get("failed") == "namespaces":  # this machine has none
-            report = self._launch(config | {"namespaces": False})
-        assert "failed" not in report, report
-        layers: dict[str, str] = report["layers"]
+    def _start(self, config: "Configuration") -> dict[str, str]:
+        answer = self._launch(config)
+        if answer.get("failed") == "namespaces":  # this machine has none
+            answer = self._launch({**config, "namespaces": False})
+        assert "failed" not in answer, answer
+        layers: dict[str, str] = answer["layers"]
         return layers
 
     def run_source(self, source: str, *, unchecked: bool = True) -> Outcome:
-        return self.run(request(source, unchecked=unchecked), 10)
+        return self.run(encode(source, unchecked=unchecked), 10)
 
 
 @contextmanager
 def guests(policy: Policy, *without: str, **config: Any) -> Iterator[Guests]:
     """Give guests under `policy` that lack the layers named; `config` changes what else is told."""
     changes: Mapping[str, Any] = {k: v for name in without for k, v in WITHOUT[name].items()}
-    started = Guests(policy, configuration(policy) | changes | config)
+    told = cast("Configuration", {**configuration(policy), **changes, **config})
+    started = Guests(policy, told)
     try:
         yield started
     finally:

@@ -7,6 +7,8 @@ import socket
 import pytest
 
 from sandbox.check.checker import check
+from sandbox.kernel.layers import CURES, ESSENTIAL
+from sandbox.policy.loader import schema
 from tests.sandbox.guests import WITHOUT, guests
 
 # Tries statements in turn and prints for each what became of it.
@@ -130,10 +132,21 @@ def test_rlimits_alone_bound_cpu_time(policy):
     policy = dataclasses.replace(policy, rlimits=rlimits, limits=limits)
     source = "import time\nwhile time.process_time() < 1.2: pass\n'done'"
     without = WITHOUT.keys() - {"rlimits"}
-    with guests(policy, *without) as started:
+    with guests(policy, *without, cpu_seconds=60) as started:
         assert started.run_source(source).kind == "cpu_limit"
-    with guests(policy, *without, "rlimits") as started:
+    with guests(policy, *WITHOUT, cpu_seconds=60) as started:
         assert started.run_source(source).output == "done\n"
+
+
+def test_the_zygotes_clock_alone_bounds_cpu_time(policy):
+    limits = dataclasses.replace(policy.limits, wall_seconds=60)
+    rlimits = dataclasses.replace(policy.rlimits, cpu_seconds=1)
+    policy = dataclasses.replace(policy, limits=limits, rlimits=rlimits)
+    source = "import time\nwhile time.process_time() < 1.5: pass\n'done'"
+    with guests(policy, *WITHOUT) as started:
+        outcome = started.run_source(source)
+    assert outcome.kind == "cpu_limit"
+    assert outcome.cpu_seconds < 1.4
 
 
 # The checker and the import guard stand before the operating system. Reached are a module by an
@@ -160,3 +173,9 @@ def test_import_guard_and_reduced_builtins_alone_keep_a_program_from_modules(pol
     with guests(policy, *WITHOUT) as started:
         assert started.run_source(source, unchecked=False).error.startswith(error)
         assert started.run_source(source, unchecked=True).output == "reached\n"
+
+
+def test_a_policy_may_require_each_layer_that_has_a_cure():
+    names = schema()["properties"]["required_layers"]["items"]["enum"]
+    assert set(names) == CURES.keys()
+    assert set(ESSENTIAL) < CURES.keys()

@@ -29,9 +29,9 @@ def own_sandbox(policy: Policy) -> Iterator[Sandbox]:
 
 
 def zygote_pid(sandbox: Sandbox) -> int:
-    generation = sandbox._generation
-    assert generation is not None
-    return generation.pid
+    process = sandbox._process
+    assert process is not None
+    return process.pid
 
 
 def descendants(pid: int) -> list[int]:
@@ -190,7 +190,7 @@ def test_a_program_that_leaves_by_itself_is_told_by_its_exit_code(sandbox: Sandb
 
 def test_a_guest_that_lies_in_its_report_is_answered_and_ended(own_sandbox: Sandbox) -> None:
     prepared = own_sandbox.policy.limits.prepared_guests
-    outcome = own_sandbox.run("import os\nos.write(2, b'lies')\nwhile True: pass", unchecked=True)
+    outcome = own_sandbox.run("import os\nos.write(3, b'lies')\nwhile True: pass", unchecked=True)
     assert outcome.kind == "error"
     assert outcome.wall_seconds < 1
     eventually(lambda: len(guests(own_sandbox)) <= prepared, seconds=1.5)
@@ -199,7 +199,7 @@ def test_a_guest_that_lies_in_its_report_is_answered_and_ended(own_sandbox: Sand
 
 @pytest.mark.parametrize("report", ["b''", "b'\\xff' * 100000", "bytes(17) + b'\\n\\n'"])
 def test_any_report_gives_an_outcome(sandbox: Sandbox, report: str) -> None:
-    outcome = sandbox.run(f"import os\nos.write(2, {report})\nos._exit(0)", unchecked=True)
+    outcome = sandbox.run(f"import os\nos.write(3, {report})\nos._exit(0)", unchecked=True)
     assert isinstance(outcome, Outcome)
     assert "\n" not in outcome.error
     assert 0 <= outcome.cpu_seconds < 10
@@ -445,3 +445,46 @@ def test_a_warm_up_program_that_cannot_run_is_refused(
         sandbox.start()
     assert reason in str(caught.value)
     assert "; cure: " in str(caught.value)
+
+
+def test_a_program_cannot_have_itself_run_twice(sandbox: Sandbox) -> None:
+    """Whatever a program says of its end, only the kernel's word has it repeated."""
+    before = sandbox.status()["guests"]["served"]
+    name = "was ended by the system, which ran short of memory"
+    assert sandbox.run(f"raise type({name!r}, (Exception,), {{}})").kind == "error"
+    for verdict in range(8):
+        report = bytes([verdict]) + bytes(16) + name.encode()
+        sandbox.run(f"import os\nos.write(3, {report!r})\nos._exit(0)", unchecked=True)
+    assert sandbox.status()["guests"]["served"] == before + 9
+
+
+def test_descriptor_2_leads_nowhere(sandbox: Sandbox) -> None:
+    source = "import os\nos.write(2, b'\\5' + b'x' * 100000)\nprint(6 * 7)"
+    assert sandbox.run(source, unchecked=True).output == "42\n"
+
+
+def test_run_gives_an_outcome_where_the_sandbox_itself_fails(
+    own_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("40 is not a valid Signals")
+
+    monkeypatch.setattr("sandbox.fork_server.zygote_process.outcome_of", fail)
+    outcome = own_sandbox.run("2+2")
+    assert (outcome.kind, outcome.error) == ("crashed", "the sandbox failed: ValueError")
+
+
+def test_an_escaped_program_finds_nothing_of_other_programs(own_sandbox: Sandbox) -> None:
+    source = """
+import gc, sys
+server = sys.modules['sandbox.fork_server.zygote']._server
+held = [o for o in gc.get_objects() if type(o).__name__ == '_Child']
+print(held, *[value for value in vars(server).values() if type(value).__name__ in ('deque', 'dict')
+              and value is not server.config])
+"""
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.submit(own_sandbox.run, "while True: pass")
+        eventually(lambda: own_sandbox.status()["guests"]["running"] == 1)
+        outcome = own_sandbox.run(source, unchecked=True)
+        running.result()
+    assert (outcome.error, outcome.output) == ("", "[] deque([]) {} {} {} {}\n")

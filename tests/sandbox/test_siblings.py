@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.fork_server.request import request
+from sandbox.fork_server.program import encode
+from sandbox.fork_server.zygote_process import KilledFromOutside
 from sandbox.kernel.syscalls import TABLES
 from tests.sandbox.guests import WITHOUT, guests
 
@@ -54,9 +55,15 @@ def attacked(started):
 
     One that is killed is not run again, as it would be for a user.
     """
-    work = request(WORK, unchecked=True)
+
+    def work():
+        try:
+            return started.run(encode(WORK, unchecked=True), 10)
+        except KilledFromOutside as killed:
+            return killed.outcome
+
     with ThreadPoolExecutor(3) as pool:
-        honest = [pool.submit(started._run, work) for _ in range(2)]
+        honest = [pool.submit(work) for _ in range(2)]
         time.sleep(0.7)  # they have started
         attacker = pool.submit(started.run_source, NUMBERS + ATTACK)
         return attacker.result().output.split(), [future.result() for future in honest]

@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.fork_server.outcome import Outcome
-from sandbox.fork_server.request import request
-from sandbox.fork_server.zygote_process import Generation, SandboxUnavailable, ZygoteGone
-from sandbox.kernel import syscalls
-from sandbox.policy.loader import ESSENTIAL_LAYERS, Identity, Limits, Policy, Rlimits
+from sandbox.fork_server.program import encode
+from sandbox.fork_server.zygote_process import (
+    KilledFromOutside,
+    SandboxUnavailable,
+    ZygoteGone,
+    ZygoteProcess,
+)
+from sandbox.kernel import layers, syscalls
+from sandbox.policy.loader import Identity, Limits, Policy, Rlimits
 from tools.policy_lint.modules import OUTSIDE, gives
 
 _EXPLORER = Path(__file__).with_name("in_guest.py")
@@ -197,7 +202,7 @@ class Interpreter:
             self.policy,
             allowed_imports=dict.fromkeys(modules),
             preloaded={n: m for n, m in self.policy.preloaded.items() if m in modules},
-            required_layers=frozenset(ESSENTIAL_LAYERS),
+            required_layers=frozenset(layers.ESSENTIAL),
             limits=_ROOMY,
             identity=Identity(self.policy.identity.first_uid, 2),
         )
@@ -205,13 +210,13 @@ class Interpreter:
 
 def _run(policy: Policy, program: str) -> Outcome:
     """Run a program unchecked in a guest, under a policy that need not pass the self-test."""
-    generation = Generation(policy)
+    process = ZygoteProcess(policy)
     try:
-        return generation.run(request(program, unchecked=True), policy.limits.queue_seconds)
-    except ZygoteGone as error:
+        return process.run(encode(program, unchecked=True), policy.limits.queue_seconds)
+    except (ZygoteGone, KilledFromOutside) as error:
         raise SandboxUnavailable(str(error)) from error
     finally:
-        generation.close()
+        process.close()
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int:

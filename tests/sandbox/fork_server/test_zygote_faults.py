@@ -6,10 +6,13 @@ import resource
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
-from sandbox.fork_server.request import request
+from sandbox.fork_server.program import encode
+from sandbox.fork_server.zygote_process import longest_answer_seconds
 from sandbox.policy.loader import Policy
 from sandbox.sandbox import Sandbox
 from tests.sandbox.test_sandbox import eventually, guests, zygote_pid
@@ -23,13 +26,33 @@ def own_sandbox(policy: Policy) -> Iterator[Sandbox]:
     sandbox.close()
 
 
-def test_a_stopped_zygote_is_replaced_before_anybody_loses_patience(own_sandbox: Sandbox) -> None:
+def test_a_stopped_zygote_is_replaced_before_any_timeout(own_sandbox: Sandbox) -> None:
     os.kill(zygote_pid(own_sandbox), signal.SIGSTOP)
     started = time.monotonic()
     for _ in range(own_sandbox.policy.limits.prepared_guests + 1):
         assert own_sandbox.run("2+2").output == "4\n"
     assert time.monotonic() - started < 10
     assert own_sandbox.status()["zygote"]["restarts"] == 1
+
+
+def test_no_outcome_comes_later_than_it_is_said_to(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here its zygote stops, is found stuck, and is replaced."""
+    limits = replace(policy.limits, wall_seconds=1, queue_seconds=0)
+    sandbox = Sandbox(replace(policy, limits=limits))
+    monkeypatch.setattr("sandbox.fork_server.zygote_process._LATE_SECONDS", 1.5)
+    sandbox.start()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            started = time.monotonic()
+            running = pool.submit(sandbox.run, "import time\ntime.sleep(60)", unchecked=True)
+            eventually(lambda: sandbox.status()["guests"]["running"] == 1)
+            os.kill(zygote_pid(sandbox), signal.SIGSTOP)
+            assert running.result().kind == "wall_limit"
+        assert time.monotonic() - started < longest_answer_seconds(sandbox.policy)
+    finally:
+        sandbox.close()
 
 
 def test_zygotes_that_die_leave_no_descriptor(own_sandbox: Sandbox) -> None:
@@ -57,11 +80,11 @@ def test_without_descriptors_answers_wait_and_the_zygote_stays(own_sandbox: Sand
 
 def test_a_guest_that_nobody_waits_for_any_more_is_ended(own_sandbox: Sandbox) -> None:
     """As when the function is killed: its ends of the pipes are closed without a word."""
-    generation = own_sandbox._generation
-    assert generation is not None
-    guest = generation._take()
-    generation._notify_taken(guest.number)
-    guest.give(request("import time\ntime.sleep(60)", unchecked=True))
+    process = own_sandbox._process
+    assert process is not None
+    guest = process._acquire_guest()
+    process._start_clock(guest)
+    guest.send(encode("import time\ntime.sleep(60)", unchecked=True))
     prepared = own_sandbox.policy.limits.prepared_guests
     eventually(lambda: len(guests(own_sandbox)) == prepared + 1)
     guest.close()
@@ -77,8 +100,8 @@ def test_a_zygote_that_cannot_be_started_is_an_answer_and_heals(
 
     with monkeypatch.context() as patch:
         patch.setattr("sandbox.fork_server.zygote_process.subprocess.Popen", no_process)
-        assert own_sandbox._generation is not None
-        own_sandbox._generation._process.kill()
-        own_sandbox._generation._process.wait()
+        assert own_sandbox._process is not None
+        own_sandbox._process._process.kill()
+        own_sandbox._process._process.wait()
         assert own_sandbox.run("2+2").kind == "unavailable"
     assert own_sandbox.run("2+2").output == "4\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.kernel.syscalls import GROUPS, HELP, TABLES, expand
+from sandbox.kernel.syscalls import GROUPS, TABLES, expand
 from tests.sandbox.kernel import libseccomp
 
 TOKENS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -68,11 +68,10 @@ def test_a_new_call_has_one_number_everywhere():
     assert new[0]["rseq_slice_yield"] == max(new[0].values())
 
 
-def test_groups_are_sorted_described_and_hold_known_names():
-    assert list(GROUPS) == sorted(GROUPS) == list(HELP)
+def test_groups_are_sorted_and_hold_known_names():
+    assert list(GROUPS) == sorted(GROUPS)
     for group, members in GROUPS.items():
         assert group.startswith("@")
-        assert HELP[group]
         assert list(members) == sorted(members)
         assert expand(members)
 

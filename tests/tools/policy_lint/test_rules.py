@@ -59,7 +59,7 @@ def test_where_no_guest_runs_it_is_told_what_was_not_tried(monkeypatch: pytest.M
     def refuse(policy: Policy) -> None:
         raise SandboxUnavailable("layer seccomp is not in force")
 
-    monkeypatch.setattr(interpreter, "Generation", refuse)
+    monkeypatch.setattr(interpreter, "ZygoteProcess", refuse)
     found = lint.lint(subject(POLICY), lint.RULES)
     assert [one.rule.id for one in found] == ["not-tried"]
     assert "layer seccomp" in found[0].message

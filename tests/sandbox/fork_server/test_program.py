@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.check.source import PROGRAM_NAME, parse
-from sandbox.fork_server import guest
-from sandbox.fork_server.request import request, split
+from sandbox.fork_server import protocol
+from sandbox.fork_server.program import encode, split
 from sandbox.sandbox import Sandbox
 
 CORPUS = Path(__file__).resolve().parent.parent.parent / "corpus"
@@ -109,12 +109,12 @@ def test_the_last_expression_stands_apart_with_its_line(
     assert split(source, parse(source)) == pieces
 
 
-def test_a_request_holds_flags_then_both_pieces() -> None:
-    asked = request("x = 'é'\nx", helpers=True)
-    flags, length = guest.REQUEST.unpack_from(asked)
-    assert flags == guest.HELPERS | guest.SEVERAL_LINES
-    assert asked[guest.REQUEST.size :].decode() == "x = 'é'\nx"
-    assert length == len("x = 'é'".encode())
+def test_a_message_holds_flags_and_both_pieces() -> None:
+    assert protocol.unpack_program(encode("x = 'é'\nx", helpers=True)) == (
+        protocol.HELPERS | protocol.SEVERAL_LINES,
+        "x = 'é'",
+        "\nx",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""The messages between function, zygote and guests, and their packing: what goes where.
+
+    function -> zygote   configuration (JSON), once
+    zygote -> function   the layers in force, or the one that failed (JSON), once
+    zygote -> function   GUEST: the number of a guest that is prepared, with four descriptors:
+                         where to write its program, where to read its output, its report, its end
+    function -> zygote   GUEST: the number of a guest whose program was sent: its time runs from now
+    function -> guest    PROGRAM, then end of file        a pipe, the guest's descriptor 0
+    guest -> function    what the program prints          a pipe, descriptor 1
+    guest -> function    REPORT: the guest's own word     a pipe, descriptor 3
+    zygote -> function   ENDING: the kernel's word        a pipe that the guest does not have
+
+The first four travel on a SOCK_SEQPACKET socket; its end of file means that no more guests are
+wanted. A program may write what it likes to descriptors 1 and 3: what comes from there is shown to
+its own user and decides nothing else. Descriptor 2 leads nowhere.
+Standard library only, and little of it: the process that forks guests loads this module.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+
+TYPE_CHECKING = False  # as in typing, which would bring 440 KiB
+if TYPE_CHECKING:
+    from typing import Any, TypedDict
+
+    class Configuration(TypedDict):
+        """The policy's values for a zygote, and which layers it is to install.
+
+        `warm_up` holds programs as `program.split` returns them, `rlimits` pairs of resource and
+        limit, `filter` a packed seccomp program in hexadecimal, "" for none.
+        """
+
+        allowed_imports: list[str]
+        preloaded: dict[str, str]
+        warm_up: list[tuple[str, str]]
+        dangerous_names: list[str]
+        readable_paths: list[str]
+        output_bytes: int
+        wall_seconds: float
+        cpu_seconds: float
+        prepared: int
+        first_uid: int
+        uid_count: int
+        rlimits: list[tuple[int, int]]
+        filter: str
+        uid: bool
+        landlock: bool
+        namespaces: bool
+
+
+GUEST = struct.Struct("=I")
+
+# Flags, and how many bytes are statements; then these and the last expression, in UTF-8.
+_PROGRAM = struct.Struct("=BI")
+HELPERS, UNCHECKED, SEVERAL_LINES = 1, 2, 4
+
+# Verdict, CPU microseconds, peak KiB; then the error's text.
+_REPORT = struct.Struct("=Bqq")
+OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT = range(5)
+REPORT_BYTES = 16384  # more of it is not read
+
+# Wait status, why the zygote ended it, CPU seconds, peak KiB.
+ENDING = struct.Struct("=iBdq")
+NOT_BY_ZYGOTE, WALL_TIME_OVER, CPU_TIME_OVER = range(3)
+
+
+def pack_json(message: object) -> bytes:
+    """Return the configuration, or the zygote's answer to it."""
+    return json.dumps(message).encode()
+
+
+def unpack_json(data: bytes) -> Any:
+    """Return what `pack_json` was given."""
+    return json.loads(data)
+
+
+def pack_program(flags: int, statements: str, expression: str) -> bytes:
+    """Return a program for a guest. Statements that do not parse may hold lone surrogates."""
+    first = statements.encode("utf-8", "surrogatepass")
+    return _PROGRAM.pack(flags, len(first)) + first + expression.encode()
+
+
+def unpack_program(data: bytes) -> tuple[int, str, str]:
+    """Return flags, statements and expression."""
+    flags, length = _PROGRAM.unpack_from(data)
+    rest = data[_PROGRAM.size :]
+    return flags, rest[:length].decode("utf-8", "surrogatepass"), rest[length:].decode()
+
+
+def pack_report(verdict: int, cpu_microseconds: int, max_rss_kib: int, error: str) -> bytes:
+    """Return a guest's report."""
+    head = _REPORT.pack(verdict, cpu_microseconds, max_rss_kib)
+    return head + error.encode("utf-8", "backslashreplace")
+
+
+def unpack_report(data: bytes) -> tuple[int, int, int, str]:
+    """Return verdict, CPU microseconds, peak KiB and error of any bytes, which may be forged.
+
+    The verdict is -1 where they are too short.
+    """
+    if len(data) < _REPORT.size:
+        return -1, 0, 0, ""
+    return *_REPORT.unpack_from(data), data[_REPORT.size :].decode("utf-8", "replace")
