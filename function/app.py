@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import falcon
-
 from function.bot import Chat
 from function.delivery.delivery import Delivery
 from function.delivery.lease import Claims
 from function.delivery.updates import Updates
 from function.errors import BotApiError
-from function.http import resources
-from function.observability import logs
+from function.http.gateway import Inline, Message
+from function.http.health import Health, Live
+from function.http.response import App, RequestLog, add_error_handlers
+from function.http.webhook import Webhook
 from function.settings import Settings, load_settings
 from function.state import Store, open_store
 from function.telegram.bot_api import Bot
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-App = falcon.App[falcon.Request, falcon.Response]
-LAST_GOOD_POLICY = "LAST_GOOD_POLICY"  # where it is kept; set by function.server
-STOP_THE_SERVER = 4  # gunicorn.arbiter.Arbiter.APP_LOAD_ERROR: any other code means "try again"
+LAST_GOOD_POLICY = "LAST_GOOD_POLICY"  # where it is kept; set by function.gunicorn_conf
+CANNOT_START = 2  # the exit status, of a worker and then of the service
 
 
 def create_app(
@@ -43,7 +42,7 @@ def create_app(
     """Return the WSGI application that answers with a started sandbox.
 
     With `api`, answers travel by calls of it instead of in the webhook's responses. `watch` tells
-    health of edits to the policy that were refused.
+    health and metrics of edits to the policy.
     """
     bot = Bot(settings.bot_id, settings.bot_username or None)
     chat = Chat(sandbox, store, bot, settings.token, api.fetch_text if api else None)
@@ -51,32 +50,36 @@ def create_app(
     answer = delivery.take if delivery else Updates(chat, store, Claims(store)).answer
     if delivery:
         delivery.outbox.start()
-    app = App(middleware=[logs.RequestId()])
-    app.add_route("/webhook", resources.Webhook(settings, answer))
-    app.add_route("/message", resources.Message(settings, chat))
-    app.add_route("/inline", resources.Inline(settings, chat, delivery))
-    app.add_route("/test", resources.Test())
-    app.add_route("/health", resources.Health(sandbox, store, watch))
-    app.set_error_serializer(resources.write_error)
-    app.add_error_handler(Exception, resources.take_quietly)
+    if settings.metrics and watch:
+        from function.observability import metrics
+
+        outbox = delivery.outbox.status if delivery else None
+        metrics.serve(settings.metrics, sandbox.status, watch.status, store.status, outbox)
+    app = App(middleware=[RequestLog()])
+    app.add_route("/webhook", Webhook(settings, answer))
+    app.add_route("/message", Message(settings, chat))
+    app.add_route("/inline", Inline(settings, chat, delivery))
+    health = Health(settings, sandbox, store, watch)
+    app.add_route("/health", health)
+    app.add_route("/health/ready", health, suffix="ready")
+    for path in ("/health/live", "/test"):
+        app.add_route(path, Live())
+    add_error_handlers(app)
     return app
 
 
 def get_app() -> App:
     """Return what the environment describes, or end with the reason and its cure."""
     try:
-        logs.configure(os.environ.get("LOG_FORMAT") or "text")
         settings = load_settings(os.environ)
         store = open_store(settings.store)
         sandbox = _start_sandbox(settings)
         watch = PolicyWatch(sandbox, settings.policy_path, os.environ.get(LAST_GOOD_POLICY))
-        if settings.metrics:
-            from function.observability import metrics
-
-            metrics.serve(settings.metrics, sandbox, watch)
     except (ValueError, PolicyError, SandboxUnavailable) as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        sys.exit(STOP_THE_SERVER)
+        log.critical("%s", error)
+        sys.exit(CANNOT_START)
+    if not settings.webhook_secret:
+        log.warning("no TOKEN in %s: the bot answers anybody, for a trial", settings.config_path)
     if settings.token and not settings.bot_username:
         settings = replace(settings, bot_username=_ask_name(settings))
     api = _api(settings) if settings.delivery == "api" else None

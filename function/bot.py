@@ -10,7 +10,7 @@ from function.answers import guide
 from function.answers.replies import Reply, article, articles, reply, say
 from function.calculator import Answer, calculate
 from function.natural.hints import normalise, parses
-from function.observability import logs
+from function.observability import events
 from function.rate_limit import Senders, TooMany
 from function.state import Store
 from function.telegram import bot_api as telegram
@@ -132,7 +132,7 @@ class Chat:
         started = time.monotonic()
         with self._senders.turn(sender, policy.limits, patience):
             answer = calculate(program, self._sandbox, token=self._token, helpers=inline)
-        logs.program(answer.outcome, sender, time.monotonic() - started, self._token)
+        events.program(answer.outcome, sender, time.monotonic() - started, self._token)
         retry_after = RETRY_SECONDS.get(answer.outcome.kind)
         if retry_after is not None:
             raise Busy(reply(answer, policy), retry_after)

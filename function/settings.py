@@ -1,7 +1,7 @@
 """Settings: what the environment and the secrets file say, checked once at start.
 
 Environment:
-  CONFIG_PATH       the secrets file; default /secrets/config.json; may be absent
+  CONFIG_PATH       the secrets file; default /secrets/config.json, which may be absent
   POLICY_PATH       what programs may do; default policy.yaml beside this folder
   DELIVERY          reply (default): answers travel in the webhook's responses;
                     api: by calls of their own, so that edits, files and long output work too
@@ -23,10 +23,12 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
 ROOT = Path(__file__).resolve().parent.parent
+KEYS = {"TOKEN", "WEBHOOK_SECRET", "BOT_USERNAME"}
 
 
 class SettingsError(ValueError):
@@ -37,8 +39,8 @@ class SettingsError(ValueError):
 class Settings:
     """Everything that is configured. An empty text stands for what is not set.
 
-    `webhook_secret` must come with every update; one of `gateway_secrets`, if there are any, with
-    what a gateway forwards.
+    `webhook_secret`, if any, must come with every update; one of `gateway_secrets`, which are that
+    and the token, with what a gateway forwards.
     """
 
     config_path: Path = Path("/secrets/config.json")
@@ -61,7 +63,11 @@ class Settings:
 def load_settings(environment: Mapping[str, str]) -> Settings:
     """Read the environment and the secrets file. Raises SettingsError."""
     path = Path(environment.get("CONFIG_PATH") or Settings.config_path)
-    config = _read(path)
+    config = _read(path, may_be_absent=not environment.get("CONFIG_PATH"))
+    for key in config.keys() - KEYS:
+        close = get_close_matches(key.upper(), KEYS, 1, 0.5)
+        cure = f"did you mean {close[0]}?" if close else f"write one of {', '.join(sorted(KEYS))}"
+        raise SettingsError(f"{path}: {key!r} is no key of this file: {cure}")
     token = _checked(config, path, "TOKEN", r"\d+:[A-Za-z0-9_-]+", "copy it from @BotFather")
     secret = _checked(
         config,
@@ -69,7 +75,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         "WEBHOOK_SECRET",
         r"[A-Za-z0-9_-]{1,256}",
         "use 1 to 256 letters, digits, _ and -, or leave it out",
-    )
+    ) or _derived_secret(token)
     username = _checked(
         config,
         path,
@@ -93,20 +99,21 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         store=environment.get("STORE", ""),
         metrics=environment.get("METRICS", ""),
         token=token,
-        webhook_secret=secret or _derived_secret(token),
-        gateway_secrets=tuple(filter(None, (secret, token))) if secret else (),
+        webhook_secret=secret,
+        gateway_secrets=tuple(filter(None, (secret, token))),
         bot_username=username.lstrip("@").lower(),
     )
 
 
-def _read(path: Path) -> Mapping[str, object]:
+def _read(path: Path, *, may_be_absent: bool) -> Mapping[str, object]:
     try:
         config = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
     except OSError as error:
-        cure = f"make it readable for uid {os.geteuid()} (chown), or set CONFIG_PATH"
-        raise SettingsError(f"{path} cannot be read ({error.strerror}): {cure}") from None
+        if may_be_absent and isinstance(error, FileNotFoundError):
+            return {}
+        raise SettingsError(
+            f"{path} cannot be read ({error.strerror}): {_cure(path, error)}"
+        ) from None
     except json.JSONDecodeError as error:
         where = f"{path}:{error.lineno}:{error.colno}"
         raise SettingsError(
@@ -117,6 +124,18 @@ def _read(path: Path) -> Mapping[str, object]:
     if not isinstance(config, dict):
         raise SettingsError(f'{path} holds no JSON object: write {{"TOKEN": "..."}}')
     return config
+
+
+def _cure(path: Path, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "write it, or correct CONFIG_PATH"
+    if not isinstance(error, PermissionError):
+        return "set CONFIG_PATH to a file"
+    uid, parents = os.geteuid(), reversed(path.absolute().parents)
+    closed = next((folder for folder in parents if not os.access(folder, os.X_OK)), None)
+    if closed:
+        return f"uid {uid} may not enter {closed}: mount a folder of its own there (chown)"
+    return f"make it readable for uid {uid} (chown), or set CONFIG_PATH"
 
 
 def _checked(config: Mapping[str, object], path: Path, key: str, pattern: str, cure: str) -> str:

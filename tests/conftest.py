@@ -87,7 +87,8 @@ def running_services(folder: Path) -> Iterator[Callable[..., Service]]:
         url = f"http://127.0.0.1:{serve.free_port()}"
         log = folder / f"service-{len(started)}.log"
         clean: Mapping[str, str] = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
-        config = {"CONFIG_PATH": str(folder / "no-config.json")}
+        config = {"CONFIG_PATH": str(folder / "no-token.json")}
+        (folder / "no-token.json").write_text("{}")
         with log.open("wb") as output:
             process = subprocess.Popen(
                 serve.command(url.removeprefix("http://")),

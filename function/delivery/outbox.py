@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from function.bot import Busy
@@ -62,6 +62,12 @@ class Outbox:
     def has(self, queue: object) -> bool:
         """Whether something of this queue waits here."""
         return any(waiting.queue == queue for waiting in list(self._own.values()))
+
+    def status(self) -> Mapping[str, float]:
+        """Return how many answers are `waiting` here, and since how many seconds the oldest is."""
+        waiting = list(self._own.values())
+        left = min((each.until - time.monotonic() for each in waiting), default=ANSWER_SECONDS)
+        return {"waiting": len(waiting), "oldest_seconds": round(ANSWER_SECONDS - left)}
 
     def retry(self) -> None:
         """Try once all that waits, as it came: what this process has put, and what others left."""

@@ -19,16 +19,20 @@ def load(folder: Path, config: Any, **environment: str) -> Settings:
     return load_settings({"CONFIG_PATH": str(path)} | environment)
 
 
-def test_without_a_secrets_file_the_bot_replies_to_anybody(tmp_path: Path) -> None:
+def test_without_a_secrets_file_the_bot_replies_to_anybody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nowhere = tmp_path / "none.json"
-    settings = load_settings({"CONFIG_PATH": str(nowhere)})
+    monkeypatch.setattr(Settings, "config_path", nowhere)
+    settings = load_settings({})
     assert settings == Settings(config_path=nowhere)
+    assert settings.webhook_secret == ""
     assert settings.policy_path == ROOT / "policy.yaml"
     assert settings.bot_id is None
 
 
 def test_everything_can_be_set(tmp_path: Path) -> None:
-    config = {"TOKEN": TOKEN, "WEBHOOK_SECRET": "s-1", "BOT_USERNAME": "@Calc_Bot", "OTHER": 1}
+    config = {"TOKEN": TOKEN, "WEBHOOK_SECRET": "s-1", "BOT_USERNAME": "@Calc_Bot"}
     settings = load(
         tmp_path,
         config,
@@ -55,7 +59,7 @@ def test_a_secret_is_made_of_the_token_where_none_is_set(tmp_path: Path) -> None
     settings = load(tmp_path, {"TOKEN": TOKEN})
     assert re.fullmatch("[A-Za-z0-9_-]{1,256}", settings.webhook_secret)
     assert settings.webhook_secret != load(tmp_path, {"TOKEN": TOKEN + "B"}).webhook_secret
-    assert settings.gateway_secrets == ()
+    assert settings.gateway_secrets == (settings.webhook_secret, settings.token)
 
 
 def test_secrets_are_not_in_what_is_printed(tmp_path: Path) -> None:
@@ -69,6 +73,9 @@ def test_secrets_are_not_in_what_is_printed(tmp_path: Path) -> None:
     [
         ("{", {}, r"config\.json:1:2: .*TOKEN"),
         ("[]", {}, "config.json holds no JSON object"),
+        ({"token": TOKEN}, {}, "'token' is no key of this file: did you mean TOKEN?"),
+        ({"WEBHOOK_SECERT": "x"}, {}, "'WEBHOOK_SECERT' .* did you mean WEBHOOK_SECRET?"),
+        ({"zzz": 1}, {}, "'zzz' .* write one of BOT_USERNAME, TOKEN, WEBHOOK_SECRET"),
         ("[" * 100_000, {}, "config.json is no JSON"),
         ({"TOKEN": "TELEGRAM-BOT-TOKEN"}, {}, "TOKEN is not valid: copy it from @BotFather"),
         ({"TOKEN": 5}, {}, "TOKEN is not valid"),
@@ -93,6 +100,11 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SettingsError, match="no JSON in UTF-8"):
         load_settings({"CONFIG_PATH": str(path)})
+
+
+def test_a_file_that_was_named_and_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"none.json cannot be read \(No such.*CONFIG_PATH"):
+        load_settings({"CONFIG_PATH": str(tmp_path / "none.json")})
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ SERVE = [sys.executable, "-m", "tools.serve"]
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "CONFIG_PATH": "/nowhere"} | more
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "CONFIG_PATH": ""} | more
 
 
 def test_the_printed_command_gets_the_answer_and_an_interrupt_ends_quietly(tmp_path: Path) -> None:

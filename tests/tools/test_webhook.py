@@ -92,7 +92,12 @@ def test_delete_forgets_what_waits_if_told_to(webhook: Run, server: BotApiServer
     ("arguments", "environment", "status", "said"),
     [
         (["set", "http://example.org"], {}, 1, "HTTPS URL must be provided"),
-        (["info"], {"CONFIG_PATH": "/nowhere.json"}, 2, "No TOKEN"),
+        (
+            ["info"],
+            {"CONFIG_PATH": "/nowhere.json"},
+            2,
+            "/nowhere.json cannot be read (No such file",
+        ),
         (["info"], {"DELIVERY": "pigeon"}, 2, "DELIVERY"),
         ([], {}, 2, "usage:"),
         (["set"], {}, 2, "URL"),

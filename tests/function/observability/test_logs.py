@@ -6,7 +6,8 @@ import falcon
 import falcon.testing
 import pytest
 
-from function.observability import logs
+from function.http.response import RequestLog
+from function.observability import events, logs
 from sandbox.check.checker import Violation
 from sandbox.fork_server.outcome import Outcome
 
@@ -33,9 +34,9 @@ def configured(
     root.handlers, root.level, server.handlers, server.propagate = kept
 
 
-def test_a_program_is_one_line_without_its_text_or_its_sender(configured) -> None:
+def test_a_program_is_one_line_without_its_text_or_its_user(configured) -> None:
     lines = configured("json")
-    logs.program(REJECTED, 987654321, 0.0123, TOKEN)
+    events.program(REJECTED, 987654321, 0.0123, TOKEN)
     [line] = lines()
     event = json.loads(line)
     assert (event["event"], event["outcome"], event["rule"]) == ("program", "rejected", "import")
@@ -44,18 +45,18 @@ def test_a_program_is_one_line_without_its_text_or_its_sender(configured) -> Non
     assert "may not be imported" not in line
 
 
-def test_a_sender_has_one_name_under_one_token_and_another_under_another(configured) -> None:
+def test_a_user_has_one_name_under_one_token_and_another_under_another(configured) -> None:
     lines = configured("json")
     for sender, token in ((1, TOKEN), (1, TOKEN), (2, TOKEN), (1, "456:def")):
-        logs.program(Outcome("ok"), sender, 0.001, token)
-    first, again, other, elsewhere = (json.loads(line)["sender"] for line in lines())
+        events.program(Outcome("ok"), sender, 0.001, token)
+    first, again, other, elsewhere = (json.loads(line)["user"] for line in lines())
     assert first == again
     assert len({first, other, elsewhere}) == 3
 
 
 def test_text_has_the_same_fields(configured) -> None:
     lines = configured("text")
-    logs.program(Outcome("ok", cpu_seconds=0.5), 1, 0.6, TOKEN)
+    events.program(Outcome("ok", cpu_seconds=0.5), 1, 0.6, TOKEN)
     [line] = lines()
     assert " INFO program " in line
     assert " outcome=ok " in line
@@ -95,7 +96,7 @@ def test_each_request_has_an_id_that_its_lines_and_its_caller_see(
     configured, given: str | None, kept: bool
 ) -> None:
     lines = configured("json")
-    app = falcon.App(middleware=[logs.RequestId()])
+    app = falcon.App(middleware=[RequestLog()])
     app.add_route("/", Hello())
     headers = {"X-Request-ID": given} if given else {}
     told = falcon.testing.TestClient(app).simulate_get("/", headers=headers).headers["x-request-id"]

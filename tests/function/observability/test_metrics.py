@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from function.observability import logs, metrics
+from function.observability import events, metrics
+from function.state.memory import Memory
 from sandbox.fork_server.outcome import Outcome
 from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox
@@ -18,25 +19,28 @@ from tools.serve import free_port
 
 @pytest.fixture
 def served():
-    """Return a function that serves a sandbox's metrics, and returns one that reads them."""
-    kept, level = logs.log.handlers[:], logs.log.level
-    logs.log.setLevel(logging.INFO)
+    """Return a function that serves statuses as metrics, and returns one that reads them."""
+    kept = events.listeners[:]
 
-    def serve(sandbox: Any, watch: Any = None) -> Callable[[], list[str]]:
+    def serve(
+        sandbox: Any, watch: Any = None, store: Any = None, outbox: Any = None
+    ) -> Callable[[], list[str]]:
         address = f"127.0.0.1:{free_port()}"
-        metrics.serve(address, sandbox, watch or PolicyWatch(sandbox, ROOT / "policy.yaml"))
+        watch = watch or PolicyWatch(sandbox, ROOT / "policy.yaml")
+        store = store or Memory().status
+        metrics.serve(address, sandbox.status, watch.status, store, outbox)
         url = f"http://{address}/metrics"
         return lambda: urllib.request.urlopen(url).read().decode().splitlines()
 
     yield serve
-    logs.log.handlers, logs.log.level = kept, level
+    events.listeners[:] = kept
 
 
 def test_programs_are_counted_by_outcome_with_their_times(served, sandbox: Sandbox) -> None:
     read = served(sandbox)
-    logs.program(Outcome("ok", cpu_seconds=0.002), 1, 0.004)
-    logs.program(Outcome("ok", cpu_seconds=0.002), 2, 0.004)
-    logs.program(Outcome("cpu_limit", cpu_seconds=2.0), 2, 2.1)
+    events.program(Outcome("ok", cpu_seconds=0.002), 1, 0.004)
+    events.program(Outcome("ok", cpu_seconds=0.002), 2, 0.004)
+    events.program(Outcome("cpu_limit", cpu_seconds=2.0), 2, 2.1)
     lines = read()
     assert 'calcubot_programs_total{outcome="ok"} 2.0' in lines
     assert 'calcubot_programs_total{outcome="cpu_limit"} 1.0' in lines
@@ -65,12 +69,63 @@ def test_edits_of_the_policy_are_counted(served, sandbox: Sandbox, tmp_path: Pat
     assert 'calcubot_policy_reloads_total{result="taken_up"} 0.0' in lines
 
 
-def test_a_sandbox_that_does_not_serve_says_so(served) -> None:
-    lines = served(SimpleNamespace(status=lambda: {"serving": False}), SimpleNamespace())()
+def nothing() -> dict[str, Any]:
+    raise RuntimeError
+
+
+def test_a_sandbox_that_does_not_serve_says_so_and_the_rest_is_there(served) -> None:
+    stopped = SimpleNamespace(status=lambda: {"serving": False})
+    watch = SimpleNamespace(status=lambda: {"sha256": "abc", "reloads": {"last": "none"}})
+    lines = served(stopped, watch)()
     assert "calcubot_serving 0.0" in lines
+    assert 'calcubot_policy{sha256="abc"} 1.0' in lines
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_cannot_be_read_costs_no_other_metric(served) -> None:
+    broken = SimpleNamespace(status=nothing)
+    lines = served(broken, broken, lambda: {"state": "degraded"}, nothing)()
+    assert "calcubot_store_degraded 1.0" in lines
+    assert any(line.startswith("calcubot_build_info{") for line in lines)
+
+
+def test_store_outbox_deliveries_and_requests_are_there(served, sandbox: Sandbox) -> None:
+    waiting = {"waiting": 3, "oldest_seconds": 41}
+    read = served(sandbox, outbox=lambda: waiting)
+    events.emit("response", logging.DEBUG, route="/webhook", status=200)
+    events.emit("delivery", result="ok")
+    events.emit("refused", status=401, path="/webhook", reason="x")
+    lines = read()
+    assert "calcubot_store_degraded 0.0" in lines
+    assert "calcubot_outbox_waiting 3.0" in lines
+    assert "calcubot_outbox_oldest_seconds 41.0" in lines
+    assert 'calcubot_http_requests_total{route="/webhook",status="200"} 1.0' in lines
+    assert 'calcubot_deliveries_total{result="ok"} 1.0' in lines
+    assert 'calcubot_unanswered_total{event="refused"} 1.0' in lines
+
+
+def test_head_is_answered_without_a_body(served, sandbox: Sandbox) -> None:
+    served(sandbox)
+    [address] = list(metrics._listening)[-1:]
+    asked = urllib.request.Request(f"http://{address}/metrics", method="HEAD")
+    with urllib.request.urlopen(asked) as response:
+        assert (response.status, response.read()) == (200, b"")
+
+
+def test_a_successor_shares_the_address_and_no_other_program_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    with metrics.listen(address) as first:
+        assert metrics.listen(address) is first
+        monkeypatch.setattr(metrics, "_listening", {})
+        with pytest.raises(ValueError, match=r"cannot serve: .*in use"):
+            metrics.listen(address)
+        monkeypatch.setenv("GUNICORN_PID", "1")
+        metrics.listen(address).close()
 
 
 @pytest.mark.parametrize("address", ["9100", ":9100", "127.0.0.1:", "127.0.0.1:x", "256.1.1.1:1"])
-def test_an_address_that_cannot_be_is_refused(address: str, sandbox: Sandbox) -> None:
+def test_an_address_that_cannot_be_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match="METRICS is"):
-        metrics.serve(address, sandbox, PolicyWatch(sandbox, ROOT / "policy.yaml"))
+        metrics.listen(address)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from falcon import testing
 
+import function
 from function.app import create_app
 from function.errors import Undelivered
 from function.settings import Settings
@@ -22,6 +23,10 @@ QUERY = {"from_user_id": 1, "inline_query_id": "77", "query": "2+2"}
 
 def client(sandbox: ScriptedSandbox, **settings: Any) -> testing.TestClient:
     return testing.TestClient(create_app(Settings(**settings), sandbox, Memory()))
+
+
+LOCAL = {"remote_addr": "127.0.0.1"}
+FROM_AFAR = {"remote_addr": "203.0.113.7"}
 
 
 def update(text: str, update_id: int = 1) -> dict[str, Any]:
@@ -170,6 +175,56 @@ def test_a_mistake_of_ours_is_logged_without_the_text_and_taken(
     assert "method" not in result.json
     assert "a mistake" in caplog.text
     assert "a_private_thing" not in caplog.text
+
+
+def test_health_tells_an_operator_more_than_anybody(scripted: ScriptedSandbox) -> None:
+    app = client(scripted, webhook_secret=SECRET, gateway_secrets=(SECRET, TOKEN))
+    from_here = app.simulate_get("/health", **LOCAL)
+    assert from_here.json["open"] is False
+    assert from_here.json["versions"]["calcubot"] == function.__version__
+    through_a_proxy = {"X-Forwarded-For": "203.0.113.7"}
+    wrong = {"Authorization": "Bearer wrong"}
+    for origin, headers in ((FROM_AFAR, {}), (FROM_AFAR, wrong), (LOCAL, through_a_proxy)):
+        assert app.simulate_get("/health", headers=headers, **origin).json == {"status": "ok"}
+    for secret in (SECRET, TOKEN):
+        known = {"Authorization": f"Bearer {secret}"}
+        assert "policy" in app.simulate_get("/health", headers=known, **FROM_AFAR).json
+    trial = client(scripted)
+    assert trial.simulate_get("/health", **LOCAL).json["open"] is True
+    assert trial.simulate_get("/health", **FROM_AFAR).json == {"status": "ok"}
+
+
+def test_liveness_does_not_depend_on_what_readiness_tells(scripted: ScriptedSandbox) -> None:
+    app = client(scripted)
+    assert app.simulate_get("/health/ready").status_code == 200
+    scripted.status = lambda: {"serving": False}  # type: ignore[method-assign]
+    assert app.simulate_get("/health/ready").status_code == 503
+    assert app.simulate_get("/health/live").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/health", "/health/ready", "/health/live", "/test"])
+def test_head_is_answered_where_get_is(scripted: ScriptedSandbox, path: str) -> None:
+    app = client(scripted)
+    result = app.simulate_head(path)
+    assert (result.status_code, result.content) == (200, b"")
+    assert result.headers["content-length"] == app.simulate_get(path).headers["content-length"]
+
+
+def test_what_is_refused_is_logged_once_with_what_joins_it(
+    scripted: ScriptedSandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "calcubot")
+    app = client(scripted, webhook_secret=SECRET, gateway_secrets=(SECRET,))
+    for path in ("/webhook", "/message", "/inline", "/nowhere"):
+        app.simulate_post(path, json=update("2+2"))
+    [*refused] = [record.fields for record in caplog.records]  # type: ignore[attr-defined]
+    assert [(each["status"], each["path"]) for each in refused] == [
+        (401, "/webhook"),
+        (401, "/message"),
+        (401, "/inline"),
+        (404, "/nowhere"),
+    ]
+    assert SECRET not in caplog.text
 
 
 def test_health_tells_whether_programs_can_run(scripted: ScriptedSandbox) -> None:

@@ -1,0 +1,88 @@
+"""GET /health, /health/ready, /health/live and /test: what probes and operators ask."""
+
+import platform
+from importlib.metadata import version
+from ipaddress import ip_address
+
+import falcon
+
+from function import __version__
+from function.http.request import credentials, knows
+from function.http.response import respond
+from function.settings import Settings
+from function.state import Store
+from sandbox import PolicyWatch, Sandbox
+
+
+class Live:
+    """Whether the service responds at all; a process that does not should be restarted."""
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer 200 with {"status": "ok"}."""
+        respond(resp, {"status": "ok"})
+
+    on_head = on_get
+
+
+class Health:
+    """Whether programs can be run, and what is in force."""
+
+    def __init__(
+        self, settings: Settings, sandbox: Sandbox, store: Store, watch: PolicyWatch | None
+    ) -> None:
+        self._settings = settings
+        self._sandbox = sandbox
+        self._store = store
+        self._watch = watch
+
+    def on_get_ready(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer {"status": "ok"} with 200 while programs can be run, {"status": "failing"}, 503.
+
+        One that is not ready should get no requests; it recovers by itself, without a restart.
+        """
+        serving = bool(self._sandbox.status().get("serving"))
+        resp.status = falcon.HTTP_200 if serving else falcon.HTTP_503
+        respond(resp, {"status": "ok" if serving else "failing"})
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer as `on_get_ready`; to an operator, with the policy, layers, probes and more.
+
+        An operator knows the secret (as for /message), or asks from this machine and through no
+        proxy. `open` is true where anybody is answered, without a token; `policy.reloads` counts
+        edits, `policy.refused` says why the file as it stands now is not in force;
+        `sandbox.guests` counts prepared and running programs, `sandbox.zygote.restarts` processes
+        that died. No secret is shown.
+        """
+        self.on_get_ready(req, resp)
+        if not self._is_operator(req):
+            return
+        policy = self._sandbox.policy
+        in_file = self._watch.status() if self._watch else {}
+        respond(
+            resp,
+            {
+                "status": "ok" if resp.status == falcon.HTTP_200 else "failing",
+                "open": not self._settings.webhook_secret,
+                "policy": {"path": str(policy.path), "sha256": policy.sha256, **in_file},
+                "sandbox": self._sandbox.status(),
+                "store": self._store.status(),
+                "versions": {
+                    "calcubot": __version__,
+                    "python": platform.python_version(),
+                    "kernel": platform.release(),
+                    "falcon": version("falcon"),
+                    "gunicorn": version("gunicorn"),
+                },
+            },
+        )
+
+    def _is_operator(self, req: falcon.Request) -> bool:
+        if knows(self._settings.gateway_secrets, *credentials(req)):
+            return True
+        came_through = any(map(req.get_header, ("Forwarded", "X-Forwarded-For", "Via")))
+        try:
+            return ip_address(req.remote_addr).is_loopback and not came_through
+        except ValueError:
+            return False
+
+    on_head, on_head_ready = on_get, on_get_ready

@@ -1,0 +1,58 @@
+"""POST /webhook: updates from Telegram.
+
+Telegram repeats an update that is not answered with 2xx for up to a day, and holds back its chat
+meanwhile (https://core.telegram.org/bots/api#setwebhook); so whatever is not understood is
+accepted quietly, and a mistake of ours is logged and accepted too.
+"""
+
+from collections.abc import Callable
+
+import falcon
+
+from function.http.request import SECRET_HEADER, demand, read_object
+from function.http.response import respond
+from function.observability import events
+from function.settings import Settings
+from function.telegram.bot_api import Json
+
+
+class Webhook:
+    """Updates from Telegram; `answer` returns the call that answers one, if any."""
+
+    def __init__(self, settings: Settings, answer: Callable[[Json], Json | None]) -> None:
+        self._secrets = tuple(filter(None, [settings.webhook_secret]))
+        self._token = settings.token
+        self._answer = answer
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Take one update (https://core.telegram.org/bots/api#update).
+
+        Request: a JSON object with an integer `update_id`. With a secret configured, the header
+        X-Telegram-Bot-Api-Secret-Token must hold it.
+
+        Response: a Bot API call (`method` and its parameters), or nothing.
+
+        200 answered: by the response, or with DELIVERY=api by calls that are done, or will be when
+        Telegram can be reached; 400 no JSON object, or no `update_id`; 401 wrong secret; 408 not
+        whole in time; 413 more than 1 MiB; 415 not application/json; 503 with Retry-After: too
+        many programs now.
+        """
+        demand(self._secrets, req.get_header(SECRET_HEADER))
+        update = read_object(req)
+        if not isinstance(update.get("update_id"), int) or isinstance(update["update_id"], bool):
+            raise falcon.HTTPBadRequest(title="update_id must be an integer")
+        events.bind(update=update["update_id"])
+        if (user := _user(update)) is not None:
+            events.bind(user=events.pseudonym(user, self._token))
+        call = self._answer(update)
+        if call is not None:
+            respond(resp, call)
+
+
+def _user(update: Json) -> int | None:
+    """The id of whoever caused an update of any kind."""
+    for content in update.values():
+        sender = content.get("from") if isinstance(content, dict) else None
+        if isinstance(sender, dict) and isinstance(sender.get("id"), int):
+            return int(sender["id"])
+    return None

@@ -1,0 +1,73 @@
+"""What the service needs of the machine, and the sentence for each that it lacks."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+MEMORY_MIB = 64  # seen: answers under load with as much; 57 at rest
+OTHER_TASKS = 16  # processes and threads besides those that serve; seen: 9 at rest
+OTHER_DESCRIPTORS = 192  # besides connections: pipes of guests, calls, files; seen: 60
+FEWEST_CONNECTIONS = 64
+
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+class Shortage(Exception):
+    """The service cannot run here; the text is one line: what is lacking, and how much it needs."""
+
+
+def connections(most: int) -> int:
+    """Return how many connections can be open at once, after raising the limit of descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most + OTHER_DESCRIPTORS
+    if soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft < (fewest := OTHER_DESCRIPTORS + FEWEST_CONNECTIONS):
+        raise Shortage(
+            f"only {soft} files may be open: allow at least {fewest}"
+            " (ulimit -n, LimitNOFILE of systemd, --ulimit nofile of docker)"
+        )
+    return min(most, soft - OTHER_DESCRIPTORS)
+
+
+def check_memory() -> None:
+    """Raise Shortage where the control group allows less than the service takes at rest."""
+    most = min(_limits("memory", "memory.max", "memory.limit_in_bytes"), default=None)
+    if most is not None and most < MEMORY_MIB << 20:
+        raise Shortage(
+            f"only {most >> 20} MiB of memory may be used: allow at least {MEMORY_MIB}, and what"
+            " programs may use (rlimits.address_space_mib of the policy, for each at once)"
+        )
+
+
+def check_tasks(threads: int) -> None:
+    """Raise Shortage where the control group allows fewer processes and threads than needed."""
+    most = min(_limits("pids", "pids.max"), default=None)
+    if most is not None and most < threads + OTHER_TASKS:
+        raise too_few_tasks(threads)
+
+
+def too_few_tasks(threads: int) -> Shortage:
+    """Return what to say where no further thread or process can be started."""
+    return Shortage(
+        f"too few processes and threads may be started: allow at least {threads + OTHER_TASKS}, and"
+        " twice the policy's concurrent and prepared guests (--pids-limit of docker, TasksMax of"
+        " systemd, podPidsLimit of Kubernetes, ulimit -u)"
+    )
+
+
+def _limits(controller: str, *names: str) -> Iterator[int]:
+    """The limits of this process's control group, of version 1 or 2, and of those above it."""
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and controller not in controllers.split(","):
+                continue
+            root = _CGROUPS / controller if controllers else _CGROUPS
+            group = root / path.lstrip("/")
+            for folder in (group, *group.parents[: len(group.parts) - len(root.parts)]):
+                for name in names:
+                    with suppress(OSError, ValueError):  # not there; "max"
+                        yield int((folder / name).read_text())
