@@ -52,13 +52,13 @@ class Service:
     url: str
     process: subprocess.Popen[bytes]
     log: Path
-    http: urllib3.PoolManager
+    http: urllib3.HTTPConnectionPool
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Send one request; `body` is JSON to be, or bytes as they are. Returns the response."""
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         sent = {"Content-Type": "application/json"} | headers
-        return self.http.request(method, self.url + path, body=data, headers=sent, retries=False)
+        return self.http.request(method, path, body=data, headers=sent, retries=False)
 
     def ask(self, text: str, **fields: Any) -> Any:
         """Post a private message to /message and return the reply's fields."""
@@ -97,7 +97,8 @@ def running_services(folder: Path) -> Iterator[Callable[..., Service]]:
                 stderr=output,
                 start_new_session=True,
             )
-        service = Service(url, process, log, urllib3.PoolManager(timeout=30, maxsize=100))
+        http = urllib3.connection_from_url(url, timeout=30, maxsize=100)
+        service = Service(url, process, log, http)
         started.append(service)
         wait_until_ready(service)
         return service
@@ -106,7 +107,7 @@ def running_services(folder: Path) -> Iterator[Callable[..., Service]]:
         yield start
     finally:
         for service in started:
-            service.http.clear()
+            service.http.close()
             service.process.send_signal(signal.SIGTERM)
         for service in started:
             try:

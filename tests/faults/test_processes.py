@@ -136,7 +136,7 @@ def test_a_killed_master_takes_all_with_it_once_what_runs_is_answered(
     eventually(lambda: len(parts(service).guests) == 4)
     in_flight = InFlight(service, stage, policy)
     everything = processes.tree(service.process.pid)
-    service.http.clear()
+    service.http.close()
     service.process.kill()
     service.process.wait()
     if stage == "running":
