@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import secrets
 import signal
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import message
+from tests.conftest import ROOT, message, running_services
 
 
 def below(pid):
@@ -42,36 +43,40 @@ def forms(secret):
     return plain, secret.encode("utf-16-le"), secret.encode("utf-32-le"), base64.b64encode(plain)
 
 
-@pytest.fixture
-def held(start_service, tmp_path):
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
     """Return two secrets of a service, a marker in a program that it runs, and its processes:
     zygote and guests, which are stopped, and the function's own.
     """
     token, webhook_secret = f"7100000001:{secrets.token_urlsafe(26)}", secrets.token_urlsafe(30)
-    config = tmp_path / "config.json"
+    folder = tmp_path_factory.mktemp("secrets")
+    config, policy = folder / "config.json", folder / "policy.yaml"
     settings = {"TOKEN": token, "WEBHOOK_SECRET": webhook_secret, "BOT_USERNAME": "a_bot"}
     config.write_text(json.dumps(settings))
     config.chmod(0o600)
-    service = start_service(CONFIG_PATH=str(config))
+    whole = (ROOT / "policy.yaml").read_text("utf-8")
+    policy.write_text(re.sub("wall_seconds: .*", "wall_seconds: 100", whole))  # time for a look
     marker = secrets.token_hex(16)
-    program = f"marker = '{marker}'\nwhile len(marker): pass"
-    ask = threading.Thread(
-        target=service.request,
-        args=("POST", "/message", message(program)),
-        kwargs={"Authorization": webhook_secret},
-    )
-    ask.start()
-    zygote = next(pid for pid in below(service.process.pid) if runs_zygote(pid))
-    wait_for_work(zygote)
-    guests = below(zygote)
-    for pid in guests:
-        os.kill(pid, signal.SIGSTOP)  # time for a look
-    function = [pid for pid in below(service.process.pid) if pid not in {zygote, *guests}]
-    yield token, webhook_secret, marker, [zygote, *guests], function
-    for pid in guests:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
-    ask.join()
+    program = f"marker = '{marker}'\nfor _ in range(2 * 10**7): len(marker)"
+    with running_services(folder) as start:
+        service = start(CONFIG_PATH=str(config), POLICY_PATH=str(policy))
+        ask = threading.Thread(
+            target=service.request,
+            args=("POST", "/message", message(program)),
+            kwargs={"Authorization": webhook_secret},
+        )
+        ask.start()
+        zygote = next(pid for pid in below(service.process.pid) if runs_zygote(pid))
+        wait_for_work(zygote)
+        guests = below(zygote)
+        for pid in guests:
+            os.kill(pid, signal.SIGSTOP)
+        function = [pid for pid in below(service.process.pid) if pid not in {zygote, *guests}]
+        yield token, webhook_secret, marker, [zygote, *guests], function
+        for pid in guests:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        ask.join()
 
 
 def runs_zygote(pid):

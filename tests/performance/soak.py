@@ -64,6 +64,7 @@ FAULTY = (
 SENDERS = itertools.cycle(range(1, 5000))  # more than may ask within a minute by the policy
 MEMORY_MIB = 15.0  # what may be held beyond the beginning: caches, never a zygote with its guests
 QUIET_REQUESTS = 200
+REST_SECONDS = 3.0  # in which what runs ends, and guests are prepared again
 REPAIR_SECONDS = 10.0  # in which connections may break after the worker was killed
 
 
@@ -172,7 +173,7 @@ def read(service: Service) -> Reading:
         begin = time.perf_counter()
         ask(service.port, "2+2")
         spans.append((time.perf_counter() - begin) * 1000)
-    time.sleep(3)
+    time.sleep(REST_SECONDS)
     tree = processes.tree(service.pid)
     descriptors = sum(map(processes.descriptors, tree))
     memory = sum(map(processes.memory_mib, tree))

@@ -7,7 +7,6 @@ import pytest
 
 from function.answers.replies import reply
 from function.calculator import Answer, calculate
-from function.parts import text_of
 from sandbox.policy.loader import Policy
 from sandbox.sandbox import Sandbox
 from tools.serve import ROOT
@@ -15,6 +14,7 @@ from tools.serve import ROOT
 CORPUS = (ROOT / "tests/corpus/benign.jsonl").read_text("utf-8")
 ROWS = [json.loads(line) for line in CORPUS.strip().split("\n")]
 NATURAL = [row for row in ROWS if row["category"] == "natural-input"]
+SUGGESTED = [row for row in NATURAL if "suggest" in row["expect"]]
 ORDINARY = [
     row
     for row in ROWS
@@ -35,20 +35,16 @@ def test_natural_input_is_run_or_told_in_python(
     row: dict[str, Any], sandbox: Sandbox, policy: Policy
 ) -> None:
     answer, text = told(row["source"], sandbox, policy)
-    suggestion = row["expect"].get("suggest")
-    if answer.outcome.kind == "ok" and not answer.hint:
-        assert text.startswith(row["expect"]["suggest_stdout"].strip())
-    elif suggestion is None:
-        assert answer.hint
-    elif "was read as" not in text_of(answer.hint):
-        assert suggestion in text
+    meant = row["expect"].get("suggest_stdout", "").strip()
+    is_right = meant and answer.outcome.kind == "ok" and text.startswith(meant)
+    is_told = answer.hint and row["expect"].get("suggest", "") in text
+    assert is_right or is_told
 
 
-@pytest.mark.parametrize("row", NATURAL, ids=lambda row: row["id"])
+@pytest.mark.parametrize("row", SUGGESTED, ids=lambda row: row["id"])
 def test_a_suggestion_has_the_value_that_was_meant(row: dict[str, Any], sandbox: Sandbox) -> None:
-    if "suggest" in row["expect"]:
-        outcome = sandbox.run(row["expect"]["suggest"])
-        assert outcome.output == row["expect"]["suggest_stdout"]
+    outcome = sandbox.run(row["expect"]["suggest"])
+    assert outcome.output == row["expect"]["suggest_stdout"]
 
 
 def test_ordinary_programs_are_answered_without_a_hint(sandbox: Sandbox, policy: Policy) -> None:
