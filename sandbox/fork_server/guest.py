@@ -8,7 +8,6 @@ Standard library only, and little of it: this module is loaded by the process th
 from __future__ import annotations
 
 import builtins
-import importlib
 import io
 import os
 import resource
@@ -111,35 +110,40 @@ _HELPERS = {name: getattr(user_defined, name) for name in user_defined.__all__}
 def prepare(
     preloaded: Mapping[str, types.ModuleType],
     removed: Collection[str],
+    views: Mapping[str, types.ModuleType],
     allowed: frozenset[str],
     output_bytes: int,
 ) -> World:
     """Return what programs find, and make it the module `__main__` and the standard output.
 
-    Takes the names that are there without an import, the builtins that are not, the modules that
-    may be imported, and how much may be printed.
+    Takes the names that are there without an import, the builtins that are not, the views of
+    modules, which of these may be imported, and how much may be printed.
     """
     main_module = types.ModuleType("__main__")
     main_module.__dict__.update(preloaded)
-    main_module.__dict__["__builtins__"] = reduced_builtins(removed, allowed)
+    main_module.__dict__["__builtins__"] = reduced_builtins(removed, views, allowed)
     sys.modules["__main__"] = main_module
     sys.stdout = _text(_Capped(1, output_bytes))
     return World(main_module, sys.stdout)
 
 
-def reduced_builtins(removed: Collection[str], allowed: frozenset[str]) -> dict[str, object]:
-    """Return the builtins without those removed, and with an import of allowed modules alone."""
+def reduced_builtins(
+    removed: Collection[str], views: Mapping[str, types.ModuleType], allowed: frozenset[str]
+) -> dict[str, object]:
+    """Return the builtins without those removed, and with an import of views alone."""
     reduced = {
         name: value
         for name, value in vars(builtins).items()
         if name not in removed and not name.startswith("__")
     }
     reduced["__build_class__"] = builtins.__build_class__
-    reduced["__import__"] = _guarded_import(allowed)
+    reduced["__import__"] = _guarded_import(views, allowed)
     return reduced
 
 
-def _guarded_import(allowed: frozenset[str]) -> Callable[..., types.ModuleType]:
+def _guarded_import(
+    views: Mapping[str, types.ModuleType], allowed: frozenset[str]
+) -> Callable[..., types.ModuleType]:
     real_import = builtins.__import__
 
     def guarded(
@@ -155,16 +159,7 @@ def _guarded_import(allowed: frozenset[str]) -> Callable[..., types.ModuleType]:
             return real_import(name, globals, locals, fromlist, level)
         if level or name not in allowed:
             raise ImportError(f"{name} may not be imported here")
-        if not fromlist:
-            return real_import(name)
-        module = importlib.import_module(name)
-        for item in fromlist:
-            if item != "*" and not hasattr(module, item):  # nor is a submodule looked for
-                raise ImportError(f"cannot import name {item!r} from {name!r}")
-            value = getattr(module, item, None)
-            if isinstance(value, types.ModuleType) and value.__name__ not in allowed:
-                raise ImportError(f"{name}.{item} may not be imported here")
-        return module
+        return views[name if fromlist else name.partition(".")[0]]
 
     return guarded
 

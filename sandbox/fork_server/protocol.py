@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         limit, `filter` a packed seccomp program in hexadecimal, "" for none.
         """
 
-        allowed_imports: list[str]
+        allowed_imports: dict[str, tuple[str, ...] | None]
         preloaded: dict[str, str]
         warm_up: list[tuple[str, str]]
         dangerous_names: list[str]

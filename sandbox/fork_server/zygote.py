@@ -43,6 +43,7 @@ import warnings
 from collections import deque
 
 from sandbox.fork_server import guest, protocol
+from sandbox.fork_server.module_views import module_views
 from sandbox.kernel import confine, landlock
 
 TYPE_CHECKING = False  # as in typing
@@ -338,16 +339,17 @@ _server: _ForkServer | None = None
 
 
 def _world(config: protocol.Configuration) -> guest.World:
-    modules = {name: importlib.import_module(name) for name in config["allowed_imports"]}
+    views = module_views(config["allowed_imports"], frozenset(config["dangerous_attrs"]))
     for name in _LAZY:
         try:
             importlib.import_module(name)
         except ImportError:  # not in every version of Python
             pass
     return guest.prepare(
-        preloaded={name: modules[module] for name, module in config["preloaded"].items()},
+        preloaded={name: views[module] for name, module in config["preloaded"].items()},
         removed=config["dangerous_names"],
-        allowed=frozenset(modules),
+        views=views,
+        allowed=frozenset(config["allowed_imports"]),
         output_bytes=config["output_bytes"],
     )
 

@@ -130,10 +130,11 @@ def configuration(policy: Policy) -> protocol.Configuration:
     """Return what a zygote is told: the policy's values, and every layer."""
     denied = seccomp.build_filter(policy.denied_syscalls, platform.machine())
     return {
-        "allowed_imports": list(policy.allowed_imports),
+        "allowed_imports": dict(policy.allowed_imports),
         "preloaded": dict(policy.preloaded),
         "warm_up": [split(program, parse(program)) for program in policy.warm_up],
         "dangerous_names": sorted(policy.dangerous_names),
+        "dangerous_attrs": sorted(policy.dangerous_attrs),
         "readable_paths": list(policy.readable_paths),
         "output_bytes": policy.limits.output_bytes,
         "wall_seconds": policy.limits.wall_seconds,

@@ -317,7 +317,7 @@ def test_a_name_that_may_be_the_builtin_is_refused_or_missing(policy: Policy, so
     assert "dangerous-name" in rules(source, policy)
     ordinary = source.replace("eval", "open")
     if not rules(ordinary, policy):
-        builtins = guest.reduced_builtins(policy.dangerous_names, frozenset())
+        builtins = guest.reduced_builtins(policy.dangerous_names, {}, frozenset())
         with pytest.raises(NameError, match="open"):
             exec(ordinary, {"__builtins__": builtins, "__name__": "__main__"})
 

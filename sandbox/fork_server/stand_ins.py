@@ -1,0 +1,203 @@
+"""Library functions that get, set or run by text, kept to what a program's own text could say.
+
+`dataclasses` executes the names of fields, `copy` sets the attributes that an object's own
+`__reduce_ex__` names, `enum` looks members up in whatever calls itself an enum class. Each is
+changed in place, once, before the fork. What a program merely reads (`sys.argv`) is replaced in
+its view alone. Standard library only: this module is loaded by the process that forks guests.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import types
+import unicodedata
+
+TYPE_CHECKING = False  # as in typing
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+
+def _lean_inspect() -> types.ModuleType:
+    """Return the part of `inspect` that `dataclasses` uses."""
+    inspect: Any = types.ModuleType("inspect")
+    inspect.signature = lambda cls: ""  # for the docstring of a class without one
+    inspect.get_annotations = lambda cls: dict(cls.__dict__.get("__annotations__", ()))
+    inspect.unwrap = lambda function: function
+    return inspect  # type: ignore[no-any-return]
+
+
+# Module -> what it can do without, and what it gets for that. `inspect` brings 12 modules and
+# 0.9 MB, OpenSSL 16 mappings, and each makes a fork 5 % dearer.
+_LEAN = {"dataclasses": ("inspect", _lean_inspect), "hashlib": ("_hashlib", lambda: None)}
+
+
+def lean_import(name: str) -> types.ModuleType:
+    """Import a module without the heavy half of what it imports."""
+    needless, instead = _LEAN.get(name, ("", None))
+    if instead is None or name in sys.modules or needless in sys.modules:
+        return importlib.import_module(name)
+    sys.modules[needless] = instead()  # type: ignore[assignment]
+    try:
+        return importlib.import_module(name)
+    finally:
+        del sys.modules[needless]
+
+
+class _Output:
+    """What `sys.stdout` is to a program: a way to print."""
+
+    __slots__ = ()
+
+    def write(self, text: str) -> int:
+        print(text, end="")
+        return len(text)
+
+    def writelines(self, lines: Collection[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Do nothing: a guest holds no output back."""
+
+
+class _CachedProperty:
+    """functools.cached_property, whose name is the one it was given in a class body.
+
+    The library's reads any text of any `__dict__`; this one writes an instance's own.
+    """
+
+    __slots__ = ("_function", "_name")
+
+    def __init__(self, func: Any) -> None:
+        self._function = func
+        self._name: str | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if self._name not in (None, name):
+            raise TypeError("a cached_property may have one name")
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        values = object.__getattribute__(instance, "__dict__")
+        if type(values) is not dict or self._name is None:
+            raise TypeError("a cached_property needs a name, and an instance with attributes")
+        if self._name not in values:
+            values[self._name] = self._function(instance)
+        return values[self._name]
+
+
+# Module -> name -> what programs get for it.
+REPLACED: dict[str, dict[str, object]] = {
+    "functools": {"cached_property": _CachedProperty},
+    "sys": {"argv": ["<program>"], "stdout": _Output()},
+}
+
+
+def install(closed: Collection[str]) -> None:
+    """Change those of these modules that are imported. `closed` are attributes nobody may name."""
+    _keep_wrappers_to_functions()
+    if "copy" in sys.modules:
+        _keep_copies_to_their_class()
+    if "enum" in sys.modules:
+        _keep_members_to_plain_enums()
+    if "dataclasses" in sys.modules:
+        _keep_fields_to_names(closed)
+
+
+def _keep_wrappers_to_functions() -> None:
+    """Let update_wrapper, which `lru_cache` and `wraps` call, copy no namespace but a function's."""
+    real: Any = functools.update_wrapper
+    functions = (types.FunctionType, type(functools.lru_cache(len)))
+
+    def update_wrapper(
+        wrapper: Any,
+        wrapped: Any,
+        assigned: Any = functools.WRAPPER_ASSIGNMENTS,
+        updated: Any = functools.WRAPPER_UPDATES,
+    ) -> Any:
+        return real(wrapper, wrapped, assigned, updated if type(wrapped) in functions else ())
+
+    functools.update_wrapper = update_wrapper  # type: ignore[assignment]
+
+
+def _keep_copies_to_their_class() -> None:
+    """Let `copy` set attributes only on a new object of the class that is copied."""
+    copy: Any = importlib.import_module("copy")
+    real = copy._reconstruct
+
+    def reconstruct(x: object, memo: Any, func: Any, args: Any, *state: Any, **more: Any) -> Any:
+        def make(*args: Any) -> object:
+            made = func(*args)
+            if type(made) is not type(x):
+                raise TypeError(f"a {type(x).__name__} cannot be copied as a {type(made).__name__}")
+            return made
+
+        return real(x, memo, make, args, *state, **more)
+
+    copy._reconstruct = reconstruct
+
+
+def _keep_members_to_plain_enums() -> None:
+    """Let `enum` make members only in classes that surely are what they say: EnumType's own."""
+    enum: Any = importlib.import_module("enum")
+    real = enum._proto_member.__set_name__
+
+    def set_name(self: Any, enum_class: type, member_name: str) -> None:
+        if type(enum_class) is not enum.EnumType:
+            raise TypeError("an enum class with a metaclass of its own cannot be made here")
+        real(self, enum_class, member_name)
+
+    enum._proto_member.__set_name__ = set_name
+
+
+def _keep_fields_to_names(closed: Collection[str]) -> None:
+    """Let `dataclasses` execute and read only names that a program could write as attributes."""
+    dataclasses: Any = importlib.import_module("dataclasses")
+    plain = (type, type(importlib.import_module("abc").ABC))
+    namespace_of: Any = type.__dict__["__dict__"].__get__
+    bases_of: Any = type.__dict__["__mro__"].__get__
+    real, real_fields = dataclasses._process_class, dataclasses.fields
+    made: set[int] = set()  # ids of the classes that `dataclass` has returned
+    kept: list[type] = []  # the same classes, so that no id is used again
+    slot = dataclasses.Field.__dict__["name"]
+
+    def set_name(field: object, name: object) -> None:
+        if name is not None:
+            if type(name) is not str or unicodedata.normalize("NFKC", name) in closed:
+                raise TypeError(f"{name!r} cannot be a field here")
+            if not name.isidentifier() or name.startswith("__"):
+                raise TypeError(f"{name!r} cannot be a field here")
+        slot.__set__(field, name)
+
+    def process(cls: type, *options: Any, **more: Any) -> type:
+        for base in bases_of(cls):
+            if type(base) not in plain:
+                raise TypeError("a dataclass with a metaclass of its own cannot be made here")
+            if "__dataclass_fields__" in namespace_of(base) and id(base) not in made:
+                raise TypeError(f"the fields of {base.__name__} are not those of a dataclass")
+        result: type = real(cls, *options, **more)
+        made.add(id(result))
+        kept.append(result)
+        return result
+
+    def fields(class_or_instance: object) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = real_fields(class_or_instance)
+        if any(type(one) is not dataclasses.Field for one in found):
+            raise TypeError("these are not the fields of a dataclass")
+        return found
+
+    def replace(obj: Any, /, **changes: Any) -> Any:
+        if id(type(obj)) not in made:
+            raise TypeError("replace() should be called on dataclass instances")
+        kept = {one.name: getattr(obj, one.name) for one in fields(obj) if one.init}
+        return type(obj)(**kept | changes)
+
+    dataclasses.Field.name = property(slot.__get__, set_name)
+    dataclasses._process_class = process
+    dataclasses.fields = fields
+    dataclasses.replace = replace
