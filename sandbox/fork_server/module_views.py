@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Any
 
-_namespace: Any = types.ModuleType.__dict__["__dict__"].__get__
+_namespace: Any = vars(types.ModuleType)["__dict__"].__get__
 
 
 class View(types.ModuleType):

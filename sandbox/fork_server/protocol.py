@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         preloaded: dict[str, str]
         warm_up: list[tuple[str, str]]
         dangerous_names: list[str]
+        dangerous_attrs: list[str]
         readable_paths: list[str]
         output_bytes: int
         wall_seconds: float

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def _lean_inspect() -> types.ModuleType:
     """Return the part of `inspect` that `dataclasses` uses."""
     inspect: Any = types.ModuleType("inspect")
-    inspect.signature = lambda cls: ""  # for the docstring of a class without one
-    inspect.get_annotations = lambda cls: dict(cls.__dict__.get("__annotations__", ()))
+    inspect.signature = lambda _: ""  # for the docstring of a class without one
+    inspect.get_annotations = lambda cls: dict(vars(cls).get("__annotations__", ()))
     inspect.unwrap = lambda function: function
     return inspect  # type: ignore[no-any-return]
 
@@ -52,8 +52,7 @@ class _Output:
     __slots__ = ()
 
     def write(self, text: str) -> int:
-        print(text, end="")
-        return len(text)
+        return sys.stdout.write(text)
 
     def writelines(self, lines: Collection[str]) -> None:
         for line in lines:
@@ -110,7 +109,7 @@ def install(closed: Collection[str]) -> None:
 
 
 def _keep_wrappers_to_functions() -> None:
-    """Let update_wrapper, which `lru_cache` and `wraps` call, copy no namespace but a function's."""
+    """Let update_wrapper (of `lru_cache` and `wraps`) copy no namespace but a function's."""
     real: Any = functools.update_wrapper
     functions = (types.FunctionType, type(functools.lru_cache(len)))
 
@@ -122,7 +121,7 @@ def _keep_wrappers_to_functions() -> None:
     ) -> Any:
         return real(wrapper, wrapped, assigned, updated if type(wrapped) in functions else ())
 
-    functools.update_wrapper = update_wrapper  # type: ignore[assignment]
+    functools.update_wrapper = update_wrapper
 
 
 def _keep_copies_to_their_class() -> None:
@@ -155,23 +154,26 @@ def _keep_members_to_plain_enums() -> None:
     enum._proto_member.__set_name__ = set_name
 
 
-def _keep_fields_to_names(closed: Collection[str]) -> None:
+def _keep_fields_to_names(closed: Collection[str]) -> None:  # noqa: C901
     """Let `dataclasses` execute and read only names that a program could write as attributes."""
     dataclasses: Any = importlib.import_module("dataclasses")
     plain = (type, type(importlib.import_module("abc").ABC))
     namespace_of: Any = type.__dict__["__dict__"].__get__
     bases_of: Any = type.__dict__["__mro__"].__get__
-    real, real_fields = dataclasses._process_class, dataclasses.fields
+    process_class, real_fields = dataclasses._process_class, dataclasses.fields
     made: set[int] = set()  # ids of the classes that `dataclass` has returned
     kept: list[type] = []  # the same classes, so that no id is used again
     slot = dataclasses.Field.__dict__["name"]
 
+    def is_name(name: object) -> bool:
+        if type(name) is not str or not name.isidentifier():
+            return False
+        plain = unicodedata.normalize("NFKC", name)  # as the compiler reads it
+        return plain not in closed and not plain.startswith("__")
+
     def set_name(field: object, name: object) -> None:
-        if name is not None:
-            if type(name) is not str or unicodedata.normalize("NFKC", name) in closed:
-                raise TypeError(f"{name!r} cannot be a field here")
-            if not name.isidentifier() or name.startswith("__"):
-                raise TypeError(f"{name!r} cannot be a field here")
+        if name is not None and not is_name(name):
+            raise TypeError(f"{name!r} cannot be a field here")
         slot.__set__(field, name)
 
     def process(cls: type, *options: Any, **more: Any) -> type:
@@ -180,7 +182,7 @@ def _keep_fields_to_names(closed: Collection[str]) -> None:
                 raise TypeError("a dataclass with a metaclass of its own cannot be made here")
             if "__dataclass_fields__" in namespace_of(base) and id(base) not in made:
                 raise TypeError(f"the fields of {base.__name__} are not those of a dataclass")
-        result: type = real(cls, *options, **more)
+        result: type = process_class(cls, *options, **more)
         made.add(id(result))
         kept.append(result)
         return result

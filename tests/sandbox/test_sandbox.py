@@ -409,22 +409,22 @@ def test_a_neighbour_is_not_hurt_by_one_that_takes_all_it_can(sandbox: Sandbox) 
 
 
 def test_guests_find_warm_what_a_warm_up_program_has_computed(policy: Policy) -> None:
-    program = "import functools\n@functools.cache\ndef f(): ...\nx = 5\nmath.warm = x + 1"
+    program = "import functools\n@functools.cache\ndef f(): ...\nx = 5\nrandom.Random.warm = x + 1"
     sandbox = Sandbox(dataclasses.replace(policy, warm_up=(program,)))
     sandbox.start()
     try:
-        assert [sandbox.run("math.warm").output for _ in range(2)] == ["6\n"] * 2
+        assert [sandbox.run("random.Random.warm").output for _ in range(2)] == ["6\n"] * 2
         assert sandbox.run("x").error == "NameError: name 'x' is not defined"
     finally:
         sandbox.close()
 
 
 def test_two_guests_draw_other_numbers_from_what_a_warm_up_program_made(policy: Policy) -> None:
-    program = "math.dice = random.Random(1)\nmath.dice.random()"
+    program = "random.Random.dice = random.Random(1)\nrandom.Random.dice.random()"
     sandbox = Sandbox(dataclasses.replace(policy, warm_up=(program,)))
     sandbox.start()
     try:
-        assert len({sandbox.run("math.dice.random()").output for _ in range(5)}) == 5
+        assert len({sandbox.run("random.Random.dice.random()").output for _ in range(5)}) == 5
     finally:
         sandbox.close()
 
