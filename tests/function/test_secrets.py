@@ -123,5 +123,6 @@ def test_guests_hold_no_descriptor_but_their_own_pipes(held):
     assert guests
     for pid in guests:
         links = {link.name: link.readlink() for link in Path(f"/proc/{pid}/fd").iterdir()}
-        assert links.keys() <= {"0", "1", "2"}
+        assert links.keys() <= {"0", "1", "2", "3"}
+        assert links.pop("2") == Path("/dev/null")
         assert all(str(target).startswith("pipe:") for target in links.values()), links
