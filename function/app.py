@@ -16,6 +16,7 @@ from function.delivery.updates import Updates
 from function.errors import BotApiError
 from function.http.gateway import Inline, Message
 from function.http.health import Health, Live
+from function.http.page import Page
 from function.http.response import App, RequestLog, add_error_handlers
 from function.http.webhook import Webhook
 from function.settings import Settings, load_settings
@@ -62,6 +63,7 @@ def create_app(
     health = Health(settings, sandbox, store, watch)
     app.add_route("/health", health)
     app.add_route("/health/ready", health, suffix="ready")
+    app.add_route("/", Page(settings, sandbox, bot))
     for path in ("/health/live", "/test"):
         app.add_route(path, Live())
     add_error_handlers(app)

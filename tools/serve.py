@@ -57,7 +57,11 @@ def main(arguments: list[str] | None = None) -> None:
         if not options.policy.is_file():
             parser.error(f"--policy: no such file: {options.policy}")
         os.environ["POLICY_PATH"] = str(options.policy.resolve())
-    print(f"When it is ready, ask it in another shell:\n  {question(options.bind)}", flush=True)
+    print(
+        f"Open http://{options.bind}/ in a browser, or ask it in another shell:\n"
+        f"  {question(options.bind)}",
+        flush=True,
+    )
     os.chdir(ROOT)
     os.execv(sys.executable, command(options.bind))  # nosec B606
 

@@ -250,7 +250,7 @@ def test_the_service_says_that_it_runs(scripted: ScriptedSandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/", 404), ("GET", "/message", 405)]
+    ("method", "path", "status"), [("GET", "/nothing", 404), ("GET", "/message", 405)]
 )
 def test_other_paths_and_methods_are_refused_with_one_line(
     scripted: ScriptedSandbox, method: str, path: str, status: int
