@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from function import __version__
 from function.answers import replies
 from function.calculator import calculate
 from function.settings import Settings
@@ -66,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         action="store_true",
         help="instead of a program: try everything that must be refused, and show what refuses it",
     )
+    parser.add_argument("--version", action="version", version=__version__)
     options = parser.parse_args(arguments)
     source = options.program
     if (source is None) != options.probe:

@@ -17,9 +17,11 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from function import __version__
 from function.bot import Busy, Chat
 from function.delivery.delivery import Delivery
 from function.errors import Refused, Undelivered
+from function.observability import events, logs
 from function.settings import load_settings
 from function.state import open_store
 from function.telegram.bot_api import Bot, Json
@@ -29,6 +31,7 @@ from sandbox.sandbox import Sandbox, SandboxUnavailable
 from tools.webhook import ALLOWED_UPDATES
 
 POLL_SECONDS = 50  # Telegram waits so long for an update
+SHORTEST_POLL_SECONDS = 0.5
 PAUSE_SECONDS = 3.0  # before the next try when Telegram cannot be reached
 TRIES = 5  # of one update while Telegram can be reached, for all others wait
 LONGEST_PAUSE_SECONDS = 60  # between them
@@ -68,10 +71,13 @@ class Interruption:
 
 def main(arguments: list[str] | None = None) -> int:
     """Poll until told to end, and return the exit status."""
-    argparse.ArgumentParser(prog="poll", description=__doc__).parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    parser = argparse.ArgumentParser(prog="poll", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.parse_args(arguments)
+    logs.configure("text")
     interruption = Interruption()
     try:
+        logs.configure(os.environ.get("LOG_FORMAT") or "text")
         settings = load_settings(os.environ)
         if not settings.token:
             raise ValueError("No TOKEN: write it into the config that CONFIG_PATH names.")
@@ -79,18 +85,18 @@ def main(arguments: list[str] | None = None) -> int:
         sandbox = Sandbox(load_policy(settings.policy_path))
         sandbox.start()
     except (ValueError, PolicyError, SandboxUnavailable) as error:
-        print(error, file=sys.stderr)
+        log.critical("%s", error)
         return 2
     api = BotApi(settings.token, settings.telegram_api_url)
     try:
         me = interruption.wait_for(lambda: api.call("getMe"))
         if me is not None:
-            print(f"Answering as @{me['username']}; Ctrl-C ends.", flush=True)
+            log.info("answering as @%s; Ctrl-C ends", me["username"])
             bot = Bot(settings.bot_id, me["username"].lower())
             chat = Chat(sandbox, store, bot, settings.token, api.fetch_text)
             answer_all(api, Delivery(chat, store, api), interruption)
     except Refused as error:
-        print(explain(error), file=sys.stderr)
+        log.critical("%s", explain(error))
         return 1
     finally:
         sandbox.close()
@@ -107,7 +113,11 @@ def answer_all(api: BotApi, delivery: Delivery, interruption: Interruption) -> N
     fetch = partial(api.call, "getUpdates", request, answer_seconds=POLL_SECONDS + 10)
     tries = 0
     while not interruption.came:
-        for update in interruption.wait_for(fetch) or ():
+        asked = time.monotonic()
+        updates = interruption.wait_for(fetch)
+        if not updates and time.monotonic() - asked < SHORTEST_POLL_SECONDS:  # it does not wait
+            interruption.wait_for(partial(time.sleep, SHORTEST_POLL_SECONDS))
+        for update in updates or ():
             tries += 1
             pause = answer(delivery, update)
             if pause is not None and tries < TRIES:
@@ -126,6 +136,7 @@ def answer_all(api: BotApi, delivery: Delivery, interruption: Interruption) -> N
 
 def answer(delivery: Delivery, update: Json) -> int | None:
     """Answer an update, or return the seconds after which it may be tried again."""
+    events.begin(update=update["update_id"])
     try:
         delivery.answer(update)
     except (Busy, Undelivered) as error:

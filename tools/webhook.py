@@ -8,10 +8,12 @@ token or the command line is wrong.
 import argparse
 import json
 import os
+import re
 import sys
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from function import __version__
 from function.errors import BotApiError
 from function.settings import Settings, SettingsError, load_settings
 from function.telegram.bot_api import Json
@@ -19,6 +21,8 @@ from function.telegram.client import BotApi
 
 # The kinds of update that function/telegram/bot_api.py reads; Telegram keeps all others to itself.
 ALLOWED_UPDATES = ["message", "edited_message", "inline_query"]
+
+MOST_WAITING = 100  # updates at Telegram, of a bot that keeps up
 
 # What the menu offers, in private chats and in groups, where only commands reach the bot.
 COMMANDS = {
@@ -37,6 +41,7 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line says and return the exit status."""
     parser = argparse.ArgumentParser(prog="webhook", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="set|delete|info")
     setting = verbs.add_parser("set", help="bring updates to a URL, with the config's secret")
     setting.add_argument(
@@ -50,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     informing = verbs.add_parser("info", help="show the URL, what waits there, and errors")
     informing.add_argument("--json", action="store_true", help="print Telegram's answer as it is")
     options = parser.parse_args(arguments)
+    if options.verb == "set" and not re.match(r"https?://[^/]", options.url):
+        parser.error(f"{options.url} is no URL: write https://HOST")
     try:
         settings = load_settings(os.environ)
     except SettingsError as error:
@@ -78,10 +85,14 @@ def set_webhook(api: BotApi, settings: Settings, url: str, drop_pending: bool) -
     if settings.webhook_secret:
         webhook["secret_token"] = settings.webhook_secret
     api.call("setWebhook", webhook)
-    for scope, commands in COMMANDS.items():
-        listed = [{"command": name, "description": text} for name, text in commands.items()]
-        api.call("setMyCommands", {"commands": listed, "scope": {"type": scope}})
     print(f"Updates come to {url} now. See how it goes with: tools/webhook info")
+    try:
+        for scope, commands in COMMANDS.items():
+            listed = [{"command": name, "description": text} for name, text in commands.items()]
+            api.call("setMyCommands", {"commands": listed, "scope": {"type": scope}})
+    except BotApiError as error:
+        print(f"The menu of commands is not set ({error}): run this again.", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -118,6 +129,8 @@ def troubles(info: Json) -> list[str]:
     if "last_error_message" in info:
         when = datetime.fromtimestamp(info.get("last_error_date", 0), UTC)
         found.append(f"{info['last_error_message']} (last at {when:%Y-%m-%d %H:%M:%S} UTC)")
+    if info.get("pending_update_count", 0) > MOST_WAITING:
+        found.append("many updates wait; cure: the bot's log and /health say why")
     if sorted(info.get("allowed_updates", [])) != sorted(ALLOWED_UPDATES):
         found.append("other kinds of update are asked for; cure: tools/webhook set URL")
     return found

@@ -33,8 +33,8 @@ def open_store(address: str) -> Store:
         from function.state.redis import Redis  # its client is large, and few need it
 
         primary = Redis(address)
-    elif re.fullmatch(r"[\w.-]+:\d+", address):
-        raise ValueError(f"STORE is {address}: write redis://{address}, or ./{address} for a file")
+    elif re.fullmatch(r"[\w.-]+:\d+", Path(address).name):
+        raise ValueError(f"STORE is {address}: write redis://{Path(address).name} for a server")
     else:
         primary = File(Path(address))
     try:
