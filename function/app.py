@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from function import machine
 from function.bot import Chat
 from function.delivery.delivery import Delivery
 from function.delivery.lease import Claims
@@ -79,6 +80,9 @@ def get_app() -> App:
         watch = PolicyWatch(sandbox, settings.policy_path, os.environ.get(LAST_GOOD_POLICY))
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         log.critical("%s", error)
+        sys.exit(CANNOT_START)
+    except RuntimeError:  # "can't start new thread"
+        log.critical("%s", machine.too_few_tasks())
         sys.exit(CANNOT_START)
     if not settings.webhook_secret:
         log.warning("no TOKEN in %s: the bot answers anybody, for a trial", settings.config_path)

@@ -57,7 +57,7 @@ wsgi_app = "function.app:get_app()"
 # One process: one sandbox, one set of limits. Programs run in processes of their own anyway.
 workers = 1
 worker_class = Worker
-threads = 64  # more than may run programs at once, so that a refusal never waits behind them
+threads = machine.THREADS
 keepalive = 75  # seconds; longer than the idle time of the usual proxies
 worker_connections = 1000
 graceful_timeout = int(_graceful_timeout())
@@ -78,7 +78,7 @@ def on_starting(server: Any) -> None:
         if worker_tmp_dir is None:
             raise machine.Shortage("neither /dev/shm nor /tmp can be written: mount a tmpfs there")
         machine.check_memory()
-        machine.check_tasks(threads)
+        machine.check_tasks()
         server.cfg.set("worker_connections", machine.connections(worker_connections))
         if metrics_at:
             from function.observability import metrics
@@ -119,5 +119,5 @@ def post_worker_init(worker: Worker) -> None:
             worker.tpool.submit(all_started.wait)
     except RuntimeError:
         all_started.abort()  # let those go that were started
-        worker.log.critical("%s", machine.too_few_tasks(threads))
+        worker.log.critical("%s", machine.too_few_tasks())
         sys.exit(function.app.CANNOT_START)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+THREADS = 64  # that serve; more than may run programs at once, so that no refusal waits for them
 MEMORY_MIB = 64  # seen: answers under load with as much; 57 at rest
 OTHER_TASKS = 16  # processes and threads besides those that serve; seen: 9 at rest
 OTHER_DESCRIPTORS = 192  # besides connections: pipes of guests, calls, files; seen: 60
@@ -42,17 +43,17 @@ def check_memory() -> None:
         )
 
 
-def check_tasks(threads: int) -> None:
+def check_tasks() -> None:
     """Raise Shortage where the control group allows fewer processes and threads than needed."""
     most = min(_limits("pids", "pids.max"), default=None)
-    if most is not None and most < threads + OTHER_TASKS:
-        raise too_few_tasks(threads)
+    if most is not None and most < THREADS + OTHER_TASKS:
+        raise too_few_tasks()
 
 
-def too_few_tasks(threads: int) -> Shortage:
+def too_few_tasks() -> Shortage:
     """Return what to say where no further thread or process can be started."""
     return Shortage(
-        f"too few processes and threads may be started: allow at least {threads + OTHER_TASKS}, and"
+        f"too few processes and threads may be started: allow at least {THREADS + OTHER_TASKS}, and"
         " twice the policy's concurrent and prepared guests (--pids-limit of docker, TasksMax of"
         " systemd, podPidsLimit of Kubernetes, ulimit -u)"
     )

@@ -3,8 +3,9 @@
 import json
 import selectors
 import socket
+import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -35,6 +36,52 @@ def test_clients_that_stall_delay_nobody(service: Service, clients: int, sent: b
         assert all(is_right(service) for _ in range(10))
         assert time.monotonic() - started < RIGHT_AGAIN_WITHIN * overload()
     eventually(lambda: is_right(service), RIGHT_AGAIN_WITHIN)
+
+
+def test_clients_that_trickle_give_their_threads_to_others(service: Service) -> None:
+    """More than there are threads: the slowest are cut off where others wait for one."""
+    with ExitStack() as slow:
+        clients = [slow.enter_context(connect(service)) for _ in range(80)]
+        for client in clients:
+            client.sendall(HEAD % 1000 + b"\r\n{")
+        stop = threading.Event()
+
+        def trickle() -> None:
+            while not stop.wait(0.3):
+                for client in clients:
+                    with suppress(OSError):
+                        client.sendall(b" ")
+
+        sender = threading.Thread(target=trickle)
+        sender.start()
+        started = time.monotonic()
+        assert all(is_right(service) for _ in range(5))
+        assert time.monotonic() - started < 4 * overload()
+        stop.set()
+        sender.join()
+    eventually(lambda: is_right(service), RIGHT_AGAIN_WITHIN)
+
+
+def test_a_body_in_chunks_is_read_within_the_same_bound(service: Service) -> None:
+    asked, expected = question()
+    body = json.dumps(asked).encode()
+    head = HEAD.partition(b"Content-Length")[0] + b"Transfer-Encoding: chunked\r\n\r\n"
+    for chunks, status in (
+        (chunked(body[:20], body[20:]), b"200"),
+        (chunked(*[b" " * 65536] * 17), b"413"),
+        (b"zz\r\n", b"400"),
+        (chunked(b"{"), b"400"),
+    ):
+        with connect(service) as connection:
+            with suppress(ConnectionError):
+                connection.sendall(head + chunks)
+            answer = connection.recv(65536)
+        assert answer.split()[1] == status, answer
+        assert (expected.encode() in answer) == (status == b"200")
+
+
+def chunked(*pieces: bytes) -> bytes:
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in (*pieces, b""))
 
 
 def test_clients_that_stay_after_their_last_answer_delay_nobody(service: Service) -> None:

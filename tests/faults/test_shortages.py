@@ -1,7 +1,9 @@
 """No descriptor, no process, no disk left: refused or late, and right again when it is over."""
 
+import json
 import os
 import resource
+import shlex
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +24,9 @@ from tests.faults.parts import (
     question,
 )
 from tests.performance import processes
+from tools import serve
+
+SERVE = serve.command("127.0.0.1:0")
 
 
 def test_a_thousand_kept_connections_cost_no_descriptor_that_is_needed(
@@ -124,6 +129,63 @@ def test_without_processes_requests_are_refused_until_there_are_some(
     eventually(lambda: held(service) <= before)
     service.process.terminate()
     assert service.process.wait(20) == 0
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["seen", "hidden"])
+@pytest.mark.parametrize("most", [10, 60])
+def test_too_few_processes_end_the_service_with_the_number_needed(
+    few_processes: Path, most: int, hidden: bool
+) -> None:
+    """Hidden: the limit is of a group above, as one of a pod is to its containers."""
+    (few_processes / "pids.max").write_text(str(most))
+    unshare = "unshare --cgroup" if hidden else ""
+    command = f"echo $$ > {few_processes}/cgroup.procs; exec {unshare} {shlex.join(SERVE)}"
+    assert "allow at least 80, and twice the policy's" in refusal(command)
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("ulimit -n 64", "only 64 files may be open: allow at least 256"),
+        (
+            "for at in /dev/shm /tmp; do mount -t tmpfs -o ro none $at; done",
+            "neither /dev/shm nor /tmp can be written",
+        ),
+    ],
+    ids=["descriptors", "no folder"],
+)
+def test_other_shortages_end_the_service_with_what_is_needed(limit: str, told: str) -> None:
+    if os.geteuid() != 0 and "mount" in limit:
+        pytest.skip("mounting needs root")
+    command = f"unshare --mount sh -c '{limit}; exec {shlex.join(SERVE)}'"
+    assert told in refusal(
+        command if "mount" in limit else f"{limit}; exec {shlex.join(SERVE)}", tmp_path
+    )
+
+
+def test_without_memory_to_begin_with_the_service_says_so(
+    little_memory: Path,
+) -> None:
+    little_memory.write_text(str(40 << 20))
+    command = f"echo $$ > {little_memory.parent}/cgroup.procs; exec {shlex.join(SERVE)}"
+    assert "only 40 MiB of memory may be used: allow at least 64" in refusal(command)
+
+
+def refusal(command: str) -> str:
+    """Run a shell command that cannot serve, and return the one line that says why."""
+    ended = subprocess.run(
+        ["sh", "-c", command],
+        cwd=serve.ROOT,
+        env=os.environ | {"CONFIG_PATH": "", "LOG_FORMAT": "json"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 2, ended.stderr
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    [told] = [line["event"] for line in lines if line["level"] == "critical"]
+    return str(told)
 
 
 def test_without_memory_the_program_that_wants_it_ends_and_nothing_else(
