@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from function import machine
-from function.bot import Chat
-from function.delivery.delivery import Delivery
-from function.delivery.lease import Claims
-from function.delivery.updates import Updates
+from function import machine, natural
+from function.bot import Bot
+from function.delivery.api_delivery import ApiDelivery
+from function.delivery.deduplicate import Deduplication
+from function.delivery.lease import Leases
 from function.errors import BotApiError
 from function.http.gateway import Inline, Message
 from function.http.health import Health, Live
@@ -22,7 +22,8 @@ from function.http.response import App, RequestLog, add_error_handlers
 from function.http.webhook import Webhook
 from function.settings import Settings, load_settings
 from function.state import Store, open_store
-from function.telegram.bot_api import Bot
+from function.state.signed import Signed
+from function.telegram.types import Identity
 from sandbox import PolicyError, PolicyWatch, Sandbox, SandboxUnavailable, load_policy
 
 if TYPE_CHECKING:
@@ -46,10 +47,12 @@ def create_app(
     With `api`, answers travel by calls of it instead of in the webhook's responses. `watch` tells
     health and metrics of edits to the policy.
     """
-    bot = Bot(settings.bot_id, settings.bot_username or None)
-    chat = Chat(sandbox, store, bot, settings.token, api.fetch_text if api else None)
-    delivery = Delivery(chat, store, api) if api else None
-    answer = delivery.take if delivery else Updates(chat, store, Claims(store)).answer
+    me = Identity(settings.bot_id, settings.bot_username or None)
+    fetch = api.fetch_text if api else None
+    bot = Bot(sandbox, store, me, settings.token, fetch, natural)
+    texts = Signed(store, settings.token)
+    delivery = ApiDelivery(bot, store, texts, api) if api else None
+    answer = delivery.accept if delivery else Deduplication(bot, texts, Leases(store)).answer
     if delivery:
         delivery.outbox.start()
     if settings.metrics and watch:
@@ -59,12 +62,12 @@ def create_app(
         metrics.serve(settings.metrics, sandbox.status, watch.status, store.status, outbox)
     app = App(middleware=[RequestLog()])
     app.add_route("/webhook", Webhook(settings, answer))
-    app.add_route("/message", Message(settings, chat))
-    app.add_route("/inline", Inline(settings, chat, delivery))
+    app.add_route("/message", Message(settings, bot))
+    app.add_route("/inline", Inline(settings, bot, delivery))
     health = Health(settings, sandbox, store, watch)
     app.add_route("/health", health)
     app.add_route("/health/ready", health, suffix="ready")
-    app.add_route("/", Page(settings, sandbox, bot))
+    app.add_route("/", Page(settings, sandbox, me))
     for path in ("/health/live", "/test"):
         app.add_route(path, Live())
     add_error_handlers(app)
@@ -88,7 +91,7 @@ def get_app() -> App:
         log.warning("no TOKEN in %s: the bot answers anybody, for a trial", settings.config_path)
     if settings.token and not settings.bot_username:
         settings = replace(settings, bot_username=_ask_name(settings))
-    api = _api(settings) if settings.delivery == "api" else None
+    api = _api(settings, timeout=2) if settings.delivery == "api" else None
     watch.start()
     return create_app(settings, sandbox, store, api, watch)
 
@@ -114,15 +117,15 @@ def _started(settings: Settings, policy: Path) -> Sandbox:
     return sandbox
 
 
-def _api(settings: Settings, **patience: float) -> BotApi:
+def _api(settings: Settings, **timeout: float) -> BotApi:
     from function.telegram.client import BotApi
 
-    return BotApi(settings.token, settings.telegram_api_url, **patience)
+    return BotApi(settings.token, settings.telegram_api_url, **timeout)
 
 
 def _ask_name(settings: Settings) -> str:
     """The bot's user name, or "" where Telegram does not answer soon: the start must not hang."""
-    api = _api(settings, patience=3)
+    api = _api(settings, timeout=3)
     try:
         return str(api.call("getMe", answer_seconds=3)["username"]).lower()
     except BotApiError as error:

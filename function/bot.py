@@ -5,21 +5,34 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from typing import Any
 
-from function.answers import guide
-from function.answers.replies import Reply, article, articles, reply, say
-from function.calculator import Answer, calculate
-from function.natural.hints import normalise, parses
+from function.answers.guide import (
+    FILE_LATER,
+    MODE_IS_PRIVATE,
+    NOT_A_PROGRAM,
+    SEND_AS_TEXT,
+    TOO_SLOW,
+    guide,
+    mode_message,
+)
+from function.answers.inline import Results, article, articles
+from function.answers.limits import limit_sentence
+from function.answers.replies import Reply, reply
+from function.calculator import Answer, Program, Reader, calculate, read_program
+from function.errors import Busy, TooMany, Undelivered
 from function.observability import events
-from function.rate_limit import Senders, TooMany
+from function.parts import Parts, parts
+from function.rate_limit import RateLimit
 from function.state import Store
-from function.telegram import bot_api as telegram
-from function.telegram.bot_api import Bot, InlineQuery, Json, Request
-from sandbox import Sandbox
+from function.telegram import updates
+from function.telegram.lengths import MESSAGE_UNITS
+from function.telegram.types import Identity, InlineQuery, Json, Request
+from sandbox import Sandbox, Unparsed
 
 INLINE_THREADS = 32
 INLINE_SECONDS = 1.5  # of the two in which a query must be answered
-INLINE_PATIENCE = 1.0  # of these, for programs of the same sender to end
+INLINE_WAIT = 1.0  # of these, for other programs of the same user to end
 CACHE_SECONDS = 300  # Telegram's default
 MODE_SECONDS = 400 * 86400
 RETRY_SECONDS = {"busy": 2, "unavailable": 15}
@@ -32,36 +45,29 @@ CONSTANT_NAMES = frozenset(
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
 
-class Busy(Exception):
-    """No program can be run now: `reply` says so to a person, `retry_after` is in seconds."""
-
-    def __init__(self, reply: Reply, retry_after: int) -> None:
-        super().__init__(reply.message.text)
-        self.reply = reply
-        self.retry_after = retry_after
-
-
-class Chat:
+class Bot:
     """Answers requests, one at a time or many at once; knows nothing of how answers travel.
 
-    `fetch` reads the text of a file that was sent, given its id and the most bytes to take; it
-    raises ValueError for one that is no program. Without it files are not read.
+    `fetch` reads the text of a file that was sent, given its id and the most bytes to read; it
+    raises ValueError for one that is no program. Without it files are not read, nor sent.
     """
 
     def __init__(
         self,
         sandbox: Sandbox,
         store: Store,
-        bot: Bot,
+        identity: Identity,
         token: str = "",  # nosec B107: none
         fetch: Callable[[str, int], str] | None = None,
+        reader: Reader | None = None,
     ) -> None:
-        self.bot = bot
         self._sandbox = sandbox
         self._store = store
+        self._identity = identity
         self._token = token
         self._fetch = fetch
-        self._senders = Senders(store)
+        self._reader = reader
+        self._rate_limit = RateLimit(store)
         # Queries that take too long finish in the background.
         self._inline = ThreadPoolExecutor(INLINE_THREADS, thread_name_prefix="inline")
 
@@ -69,82 +75,115 @@ class Chat:
         """Wait for the queries in the background."""
         self._inline.shutdown()
 
+    def read(self, update: Json) -> Request | InlineQuery | None:
+        """What an update asks of this bot; None for what is not for it, which is logged."""
+        request = updates.read_update(update, self._identity, self._max_characters)
+        if request is None:
+            kind = next((key for key in update if key != "update_id"), "")
+            events.emit("ignored", kind=kind[:40])
+        return request
+
+    def read_message(self, message: Json) -> Request | None:
+        """The same for a message alone."""
+        return updates.read_message(message, self._identity, self._max_characters)
+
+    @property
+    def _max_characters(self) -> int:
+        return max(self._sandbox.policy.limits.source_bytes, MESSAGE_UNITS)
+
     def reply(self, request: Request) -> Reply:
-        """What to say to a message. Raises Busy."""
-        match request.wish:
+        """What to say to a message. Raises Busy, and Undelivered for a file."""
+        match request.action:
             case "run":
                 return self._run(request, request.text)
             case "document":
                 return self._run_file(request)
             case "mode":
                 return Reply(self._mode(request))
-            case "start" | "help":
-                return Reply(guide.help_message(self._sandbox.policy, self.bot.username))
-            case other:
-                return Reply(guide.MESSAGES[other])
+            case action:
+                return Reply(guide(action, self._sandbox.policy, self._identity.username))
 
-    def results(self, query: InlineQuery) -> Json:
-        """The call that answers an inline query, within two seconds. Raises Busy.
+    def explain(self, error: Busy | Undelivered) -> Parts:
+        """What to say to a person whose request could not be answered."""
+        if isinstance(error, Undelivered):
+            return FILE_LATER
+        return parts(limit_sentence(error.reason, self._sandbox.policy))
+
+    def results(self, query: InlineQuery) -> Results:
+        """What to show for an inline query, within two seconds. Raises Busy.
 
         What does not parse yet is not run; the next key comes at once.
         """
         if query.offset or not query.text.strip():
-            return telegram.answer_inline_query(query.id, [], CACHE_SECONDS)
-        if not parses(query.text) and normalise(query.text) is None:
-            return telegram.answer_inline_query(query.id, [], 0)
+            return Results(cache_seconds=CACHE_SECONDS)
+        program = self._program(query.text)
+        if isinstance(program.tree, Unparsed):
+            return Results()
         in_this_request = copy_context().run
         running = self._inline.submit(
-            in_this_request, self._calculate, query.text, query.sender, inline=True
+            in_this_request, self._calculate, program, query.user, inline=True
         )
         try:
             answer = running.result(INLINE_SECONDS)
-        except (TimeoutError, TooMany) as error:
+        except TimeoutError:
             running.cancel()
-            sentence = str(error) or "This takes too long here. Send it to me in a private chat."
-            return telegram.answer_inline_query(query.id, [article(say(sentence))], 0)
-        found = articles(answer, self._sandbox.policy)
+            return Results((article(TOO_SLOW),))
+        except TooMany as error:
+            return Results((article(self.explain(error)),))
         constant = answer.outcome.kind == "ok" and CONSTANT_NAMES.issuperset(
             _NAME.findall(query.text)
         )
-        return telegram.answer_inline_query(query.id, found, CACHE_SECONDS if constant else 0)
+        found = articles(answer, self._sandbox.policy)
+        return Results(found, CACHE_SECONDS if constant else 0)
 
-    def _run(self, request: Request, program: str) -> Reply:
+    def _program(self, text: str) -> Program:
+        return read_program(text, self._reader, self._sandbox.policy.limits.source_bytes)
+
+    def _run(self, request: Request, text: str) -> Reply:
         compact = self._store.get(_mode_key(request)) is not None
         try:
-            answer = self._calculate(program, request.sender)
+            answer = self._calculate(self._program(text), request.user)
         except TooMany as error:
-            return Reply(say(str(error)))
+            return Reply(self.explain(error))
         return reply(answer, self._sandbox.policy, compact=compact)
 
     def _run_file(self, request: Request) -> Reply:
         if self._fetch is None:
-            return Reply(guide.SEND_AS_TEXT)
+            return Reply(SEND_AS_TEXT)
         try:
-            program = self._fetch(request.text, self._sandbox.policy.limits.source_bytes)
+            text = self._fetch(request.text, self._sandbox.policy.limits.source_bytes)
         except ValueError:
-            return Reply(guide.NOT_A_PROGRAM)
-        return self._run(request, program)
+            return Reply(NOT_A_PROGRAM)
+        return self._run(request, text)
 
-    def _calculate(self, program: str, sender: int, *, inline: bool = False) -> Answer:
-        """Run a program in its sender's turn. Raises Busy and TooMany."""
-        policy = self._sandbox.policy
-        patience = INLINE_PATIENCE if inline else policy.limits.queue_seconds
+    def _calculate(self, program: Program, user: int, *, inline: bool = False) -> Answer:
+        """Run a program within its user's limits. Raises Busy and TooMany."""
+        limits = self._sandbox.policy.limits
+        options: dict[str, Any] = {"helpers": inline, "documents": bool(self._fetch) and not inline}
         started = time.monotonic()
-        with self._senders.turn(sender, policy.limits, patience):
-            answer = calculate(program, self._sandbox, token=self._token, helpers=inline)
-        events.program(answer.outcome, sender, time.monotonic() - started, self._token)
-        retry_after = RETRY_SECONDS.get(answer.outcome.kind)
-        if retry_after is not None:
-            raise Busy(reply(answer, policy), retry_after)
+        try:
+            timeout = INLINE_WAIT if inline else limits.queue_seconds
+            with self._rate_limit.slot(user, limits, timeout):
+                answer = calculate(
+                    program, self._sandbox, self._reader, token=self._token, **options
+                )
+        except TooMany as error:
+            pseudonym = events.pseudonym(user, self._token)
+            events.emit("limited", reason=error.reason, user=pseudonym)
+            raise
+        events.program(answer.outcome, user, time.monotonic() - started, self._token)
+        kind = answer.outcome.kind
+        if kind == "busy" or kind == "unavailable":
+            raise Busy(kind, RETRY_SECONDS[kind])
         return answer
 
-    def _mode(self, request: Request) -> telegram.Message:
-        if not request.place.private:
-            return guide.MODE_IS_PRIVATE
+    def _mode(self, request: Request) -> Parts:
+        if not request.address.private:
+            return MODE_IS_PRIVATE
         compact = self._store.get(_mode_key(request)) is None
         self._store.set(_mode_key(request), "compact" if compact else "", MODE_SECONDS)
-        return guide.mode_message(compact)
+        return mode_message(compact)
 
 
 def _mode_key(request: Request) -> str:
-    return f"mode:{request.sender}"
+    return f"mode:{request.user}"

@@ -3,26 +3,44 @@
 import ast
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
-from function.answers.visible import redact, visible
-from function.natural.hints import hint, normalise
 from function.parts import Parts
-from sandbox import Outcome, Sandbox, Violation
+from function.telegram.lengths import MESSAGE_UNITS
+from function.telegram.sanitise import redact, sanitise
+from sandbox import Outcome, Sandbox, Unparsed, Violation, parse
 
 EXCERPT_WIDTH = 60  # characters of a wrong line that are shown, the wrong place among them
+SHOWN_HEAD = MESSAGE_UNITS * 2 // 3  # of a long output, what a message can show of its beginning
+SHOWN_TAIL = MESSAGE_UNITS - SHOWN_HEAD
+
+
+class Reader(Protocol):
+    """Understands what people type that is not Python. Nothing here depends on it."""
+
+    def read(self, text: str) -> tuple[str, ast.Module] | None:
+        """The one program that a text that is no Python stands for, and its tree."""
+
+    def hint(self, typed: str, program: str, tree: ast.Module | None, outcome: Outcome) -> Parts:
+        """A line of help for what was typed and ran as `program`; no parts where none is due."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """What came of a program.
 
-    `outcome` is as the sandbox gave it. All other texts are visible, redacted, and "" for none:
-    they are what a chat may see. `expression` is the program where it is one expression in one
-    line, so that `4 = 2+2` makes sense; `excerpt` is the line of a syntax error with a caret below.
+    `outcome` is as the sandbox gave it. All other texts are sanitised, redacted, and "" for none:
+    they are what a chat may see. Of a long output, `output` is the beginning and `end` the end,
+    with `omitted` characters between; `document` is all of it, where that was asked for.
+    `expression` is the program where it is one expression in one line, so that `4 = 2+2` makes
+    sense; `excerpt` is the line of a syntax error with a caret below.
     """
 
     outcome: Outcome
     output: str = ""
+    end: str = ""
+    omitted: int = 0
+    document: str = ""
     error: str = ""
     violations: tuple[Violation, ...] = ()
     expression: str = ""
@@ -30,57 +48,88 @@ class Answer:
     hint: Parts = ()
 
 
-def calculate(source: str, sandbox: Sandbox, *, token: str = "", helpers: bool = False) -> Answer:
-    """Run a program as it stands, or, where it does not parse, without what phones do to text.
+@dataclass(frozen=True)
+class Program:
+    """What was typed, the program that it stands for, and its tree where it is one."""
 
-    Takes any text; `token` is redacted along with all that is shaped like one; `helpers` binds
-    nf and fact. Never raises.
+    typed: str
+    source: str
+    tree: ast.Module | Unparsed | None
+
+
+def read_program(typed: str, reader: Reader | None, source_bytes: int) -> Program:
+    """The program as it stands, or, where it does not parse, as `reader` reads it.
+
+    Takes any text. What is longer than `source_bytes` is not looked at: it is not run either.
     """
-    typed, outcome = source, sandbox.run(source, helpers=helpers)
-    if outcome.kind == "syntax_error" and (plain := normalise(typed)):
-        source, outcome = plain, sandbox.run(plain, helpers=helpers)
+    tree = parse(typed) if len(typed) <= source_bytes else None
+    if isinstance(tree, Unparsed) and reader and (found := reader.read(typed)):
+        return Program(typed, *found)
+    return Program(typed, typed, tree)
+
+
+def calculate(
+    program: Program,
+    sandbox: Sandbox,
+    reader: Reader | None = None,
+    *,
+    token: str = "",  # nosec B107: none
+    helpers: bool = False,
+    documents: bool = False,
+) -> Answer:
+    """Run a program and say what came of it.
+
+    `token` is redacted along with all that is shaped like one; `helpers` binds nf and fact;
+    `documents` asks for the whole of a long output. Never raises.
+    """
+    source = program.source
+    outcome = sandbox.run(source, program.tree, helpers=helpers)
+    module = program.tree if isinstance(program.tree, ast.Module) else None
     shown = partial(_shown, secrets=[token] if token else [])
+    output, end, omitted = outcome.output, "", len(outcome.output) - MESSAGE_UNITS
+    if omitted > 0:  # 64 KiB of odd characters cost 30 ms to sanitise, what is shown of them 2
+        output, end = output[:SHOWN_HEAD], shown(output[-SHOWN_TAIL:])
+    hint = reader.hint(program.typed, source, module, outcome) if reader else ()
     return Answer(
         outcome,
-        output=shown(outcome.output),
+        output=shown(output),
+        end=end,
+        omitted=max(omitted, 0),
+        document=shown(outcome.output) if documents and len(outcome.output) > SHOWN_TAIL else "",
         error=shown(outcome.error),
         violations=tuple(
             replace(each, message=shown(each.message), value=shown(each.value))
             for each in outcome.violations
         ),
-        expression=shown(source) if _is_expression(source) else "",
+        expression=shown(source) if module and _is_expression(source, module) else "",
         excerpt=shown(_excerpt(source, outcome)) if outcome.kind == "syntax_error" else "",
-        hint=tuple(
-            part._replace(text=shown(part.text)) if part.kind else part
-            for part in hint(typed, outcome, source)
-        ),
+        hint=tuple(part._replace(text=shown(part.text)) if part.kind else part for part in hint),
     )
 
 
 def _shown(text: str, secrets: list[str]) -> str:
-    return redact(visible(text), secrets)
+    return redact(sanitise(text), secrets) if text else ""
 
 
-def _is_expression(source: str) -> bool:
+def _is_expression(source: str, tree: ast.Module) -> bool:
     """Whether a program is one line whose value is what was printed."""
-    if "\n" in source.strip():
-        return False
-    try:
-        value = ast.parse(source.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    called = value.func if isinstance(value, ast.Call) else None
-    return not (isinstance(called, ast.Name) and called.id == "print")
+    match tree.body:
+        case [ast.Expr(value=ast.Call(func=ast.Name(id="print")))]:
+            return False
+        case [ast.Expr(end_lineno=int() as line, end_col_offset=int() as stop)]:
+            rest = source.split("\n")[line - 1].encode()[stop:]
+            return "\n" not in source.strip() and b";" not in rest.partition(b"#")[0]
+    return False
 
 
 def _excerpt(source: str, outcome: Outcome) -> str:
     """The line of the first violation, cut around its column, with a caret beneath."""
     lines = source.split("\n")
-    place = outcome.violations[0] if outcome.violations else None
-    if place is None or not 1 <= place.line <= len(lines):
+    first = outcome.violations[0] if outcome.violations else None
+    if first is None or not 1 <= first.line <= len(lines):
         return ""
-    line = lines[place.line - 1]
-    column = len(line[: place.column - 1].expandtabs())
+    line = lines[first.line - 1]
+    column = len(line[: first.column - 1].expandtabs())
     start = max(0, column - EXCERPT_WIDTH * 2 // 3)
     part = line.expandtabs()[start : start + EXCERPT_WIDTH]
     return f"{part}\n{' ' * (column - start)}^" if part.strip() else ""

@@ -1,10 +1,28 @@
-"""What can come of a Bot API call instead of an answer; apart from the client, which few load."""
+"""Failures that cross rooms: raised where they happen, worded in answers/, a status in http/."""
 
 import math
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from function.telegram.bot_api import Json
+RETRY_SECONDS = 5  # from giving up a call to its next try, where the server names no time
 
-AGAIN_SECONDS = 5  # from giving up a call to its next try, where the server names no time
+Reason = Literal["busy", "unavailable", "updates", "leased", "user_concurrent", "user_rate"]
+
+
+class Busy(Exception):
+    """A request cannot be answered now.
+
+    `reason` is a key of the sentences in answers/limits.py; `retry_after` is in seconds.
+    """
+
+    def __init__(self, reason: Reason, retry_after: int = 2) -> None:
+        super().__init__(f"{reason}: try again in {retry_after} s")
+        self.reason: Reason = reason
+        self.retry_after = retry_after
+
+
+class TooMany(Busy):
+    """A user's own limit is reached, which only the user can cure."""
 
 
 class BotApiError(Exception):
@@ -14,7 +32,9 @@ class BotApiError(Exception):
 class Refused(BotApiError):
     """The server will never do this: the call is wrong, or the chat is closed to the bot."""
 
-    def __init__(self, method: str, code: int, description: str, parameters: Json) -> None:
+    def __init__(
+        self, method: str, code: int, description: str, parameters: Mapping[str, Any]
+    ) -> None:
         super().__init__(f"{method}: {code} {description}")
         self.code = code
         self.description = description
@@ -22,11 +42,11 @@ class Refused(BotApiError):
 
 
 class Undelivered(BotApiError):
-    """Not done within PATIENCE_SECONDS: no connection, no answer, 5xx, or too many requests.
+    """Not done in time: no connection, no answer, 5xx, or too many requests.
 
     It may be done in `retry_after` seconds.
     """
 
     def __init__(self, text: str, retry_after: float = 0) -> None:
         super().__init__(text)
-        self.retry_after = math.ceil(retry_after) or AGAIN_SECONDS
+        self.retry_after = math.ceil(retry_after) or RETRY_SECONDS

@@ -12,9 +12,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from function import __version__
-from function.answers import replies
-from function.calculator import calculate
+from function import __version__, natural
+from function.answers.inline import articles
+from function.answers.replies import render
+from function.calculator import calculate, read_program
+from function.parts import text_of
 from function.settings import Settings
 from sandbox.check.source import Unparsed
 from sandbox.policy.loader import PolicyError, load_policy
@@ -87,16 +89,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.probe:
             return show_probes(sandbox.probe(), options.json)
-        answer = calculate(source, sandbox, helpers=options.inline)
+        program = read_program(source, natural, policy.limits.source_bytes)
+        answer = calculate(program, sandbox, natural, helpers=options.inline)
     finally:
         sandbox.close()
     if options.json:
         print(json.dumps(dataclasses.asdict(answer.outcome), indent=2))
     elif options.inline:
-        for article in replies.articles(answer, policy):
-            print(article.message.text)
+        for article in articles(answer, policy):
+            print(text_of(article.message))
     else:
-        print(replies.reply(answer, policy).message.text)
+        print(text_of(render(answer, policy)))
     return 0 if answer.outcome.kind == "ok" else 1
 
 

@@ -17,15 +17,16 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from function import __version__
-from function.bot import Busy, Chat
-from function.delivery.delivery import Delivery
-from function.errors import Refused, Undelivered
+from function import __version__, natural
+from function.bot import Bot
+from function.delivery.api_delivery import ApiDelivery
+from function.errors import Busy, Refused, Undelivered
 from function.observability import events, logs
 from function.settings import load_settings
 from function.state import open_store
-from function.telegram.bot_api import Bot, Json
+from function.state.signed import Signed
 from function.telegram.client import BotApi
+from function.telegram.types import Identity, Json
 from sandbox.policy.loader import PolicyError, load_policy
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 from tools.webhook import ALLOWED_UPDATES
@@ -92,9 +93,10 @@ def main(arguments: list[str] | None = None) -> int:
         me = interruption.wait_for(lambda: api.call("getMe"))
         if me is not None:
             log.info("answering as @%s; Ctrl-C ends", me["username"])
-            bot = Bot(settings.bot_id, me["username"].lower())
-            chat = Chat(sandbox, store, bot, settings.token, api.fetch_text)
-            answer_all(api, Delivery(chat, store, api), interruption)
+            identity = Identity(settings.bot_id, me["username"].lower())
+            bot = Bot(sandbox, store, identity, settings.token, api.fetch_text, natural)
+            texts = Signed(store, settings.token)
+            answer_all(api, ApiDelivery(bot, store, texts, api), interruption)
     except Refused as error:
         log.critical("%s", explain(error))
         return 1
@@ -104,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def answer_all(api: BotApi, delivery: Delivery, interruption: Interruption) -> None:
+def answer_all(api: BotApi, delivery: ApiDelivery, interruption: Interruption) -> None:
     """Answer updates as they come until interrupted. Raises Refused.
 
     An update is answered before Telegram is told that it came: one cut short comes again.
@@ -134,7 +136,7 @@ def answer_all(api: BotApi, delivery: Delivery, interruption: Interruption) -> N
             api.call("getUpdates", request | {"timeout": 0, "limit": 1})
 
 
-def answer(delivery: Delivery, update: Json) -> int | None:
+def answer(delivery: ApiDelivery, update: Json) -> int | None:
     """Answer an update, or return the seconds after which it may be tried again."""
     events.begin(update=update["update_id"])
     try:

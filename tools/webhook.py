@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 from function import __version__
 from function.errors import BotApiError
 from function.settings import Settings, SettingsError, load_settings
-from function.telegram.bot_api import Json
 from function.telegram.client import BotApi
+from function.telegram.types import Json
 
-# The kinds of update that function/telegram/bot_api.py reads; Telegram keeps all others to itself.
+# The kinds of update that function/telegram/updates.py reads; Telegram keeps all others to itself.
 ALLOWED_UPDATES = ["message", "edited_message", "inline_query"]
 
 MOST_WAITING = 100  # updates at Telegram, of a bot that keeps up

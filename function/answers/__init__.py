@@ -1,1 +1,1 @@
-"""Answers as people see them: safe text, within Telegram's limits."""
+"""Answers as people see them: worded, rendered once, within Telegram's limits."""

@@ -1,13 +1,18 @@
 """What the bot says of itself: greeting, help, privacy, and how to send a program."""
 
-from function.answers.replies import compose, say, size
+from function.answers.limits import limit_sentence, size
+from function.answers.replies import lines
 from function.parts import Parts, code, parts
-from function.telegram.bot_api import Message, Wish
+from function.telegram.types import Action
 from sandbox import Policy
 
-SEND_AS_TEXT = say("I cannot fetch files here. Please send the program as a text message instead.")
-NOT_A_PROGRAM = say("This file is too long or no text. Please send the program as a message.")
-MODE_IS_PRIVATE = say("Compact or full answers are your own choice: send /mode to me in private.")
+SEND_AS_TEXT = parts(
+    "I cannot fetch files here. Please send the program as a text message instead."
+)
+NOT_A_PROGRAM = parts("This file is too long or no text. Please send the program as a message.")
+FILE_LATER = parts("Telegram does not give me the file now. Try again in a moment.")
+MODE_IS_PRIVATE = parts("Compact or full answers are your own choice: send /mode to me in private.")
+TOO_SLOW = parts("This takes too long here. Send it to me in a private chat.")
 
 EXAMPLES = (
     "2+2",
@@ -21,20 +26,29 @@ PRIVACY = (
     " on its way. Nothing is given to others."
 )
 
-MESSAGES: dict[Wish, Message] = {
-    "privacy": say(PRIVACY),
-    "usage": say("Send a program after the command, for example: ", code("/cl 2+2")),
-    "unknown_command": say(
+_MESSAGES: dict[Action, Parts] = {
+    "privacy": parts(PRIVACY),
+    "usage": parts("Send a program after the command, for example: ", code("/cl 2+2")),
+    "unknown_command": parts(
         "I know no such command. Send me Python, for example ", code("2+2"), ", or /help."
     ),
-    "no_text": say(
+    "no_text": parts(
         "I can read text only. Send me Python, for example ", code("2+2"), ", or /help."
     ),
 }
-"""The answers that are always the same, by what was wished."""
 
 
-def help_message(policy: Policy, username: str | None) -> Message:
+def guide(action: Action, policy: Policy, username: str | None) -> Parts:
+    """The answer to what runs nothing and changes nothing."""
+    match action:
+        case "start" | "help":
+            return _help(policy, username)
+        case "too_long":
+            return parts(limit_sentence("source", policy))
+    return _MESSAGES[action]
+
+
+def _help(policy: Policy, username: str | None) -> Parts:
     """What the bot does, with examples, and the imports and limits that are in force."""
     limits, rlimits = policy.limits, policy.rlimits
     inline: Parts = ()
@@ -53,10 +67,10 @@ def help_message(policy: Policy, username: str | None) -> Message:
         "/mode: compact or full answers. /privacy: what is kept."
     )
     groups = parts("\nIn groups: ", code("/cl 2+2"), ", or a reply to me.", *inline, rules)
-    return compose([parts(about), *((code(text),) for text in EXAMPLES), groups])
+    return lines([parts(about), *((code(text),) for text in EXAMPLES), groups])
 
 
-def mode_message(compact: bool) -> Message:
+def mode_message(compact: bool) -> Parts:
     """Says which of the two kinds of answer is in force now."""
     kind, example = ("compact", "4") if compact else ("full", "4 = 2+2")
-    return say(f"Answers are {kind} now: ", code(example), ". /mode changes it back.")
+    return parts(f"Answers are {kind} now: ", code(example), ". /mode changes it back.")

@@ -1,25 +1,30 @@
-"""What Telegram would not take yet: kept in the store, and tried again until it does.
+"""Updates whose answers Telegram did not accept yet: kept in the store, and tried again.
 
-Another replica that shares the store, or this one after a restart, goes on with it.
+Each chat is tried in its own time, so that none delays another. A replica that shares the store,
+or this one after a restart, goes on with what was left.
 """
 
 import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from function.bot import Busy
-from function.delivery.updates import ANSWER_SECONDS
-from function.errors import Undelivered
+from function.delivery.deduplicate import ANSWER_SECONDS
+from function.errors import RETRY_SECONDS, Busy, Undelivered
 from function.state import Store
-from function.telegram.bot_api import Json
+from function.state.signed import Signed
+from function.telegram.types import Json
 
 log = logging.getLogger(__name__)
 
-ROUND_SECONDS = 5.0
-MOST_KEPT = 5000
+MOST_UPDATES = 5000
+MOST_BYTES = 16 << 20
+THREADS = 16  # chats that are tried at once: some may not respond for seconds
+TICK_SECONDS = 0.5
 _COUNT = "outbox"
 _COUNT_SECONDS = 10 * 365 * 86400.0
 
@@ -27,77 +32,162 @@ _COUNT_SECONDS = 10 * 365 * 86400.0
 @dataclass(frozen=True)
 class _Waiting:
     key: str
-    queue: object
+    size: int
     update: Json
     until: float  # time.monotonic()
 
 
 class Outbox:
-    """Updates whose answers wait. May be used from any thread.
+    """Updates whose answers wait, by chat. May be used from any thread.
 
     `deliver` answers an update unless that was done; it raises Busy or Undelivered for "later".
     """
 
-    def __init__(self, store: Store, deliver: Callable[[Json], None]) -> None:
+    def __init__(self, store: Store, texts: Signed, deliver: Callable[[Json], None]) -> None:
         self._store = store
+        self._texts = texts
         self._deliver = deliver
+        self._lock = threading.Lock()
+        self._chats: dict[int, deque[_Waiting]] = {}
+        self._not_before: dict[int, float] = {}  # of a chat that waits: time.monotonic()
+        self._busy: set[int] = set()  # chats that are being tried
+        self._keys: set[str] = set()
+        self._bytes = 0
+        self._dropped = 0
         self._first = 1  # of the numbers in the store that may have something
-        # What this process has put, by update: the store may be lost, and count anew meanwhile.
-        self._own: dict[int, _Waiting] = {}
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="outbox")
 
     def start(self) -> None:
-        """Try again what waits, every few seconds, in a thread of its own."""
+        """Try again what waits, in threads of its own."""
         threading.Thread(target=self._run, name="outbox", daemon=True).start()
 
-    def put(self, update: Json, queue: object = None) -> None:
+    def put(self, update: Json, chat: int, retry_after: float = 0) -> None:
         """Keep an update until its answer is delivered, or nobody can expect it any more.
 
-        `queue` names what is answered in turn.
+        Nothing is tried for its chat in the next `retry_after` seconds. Where too much waits, the
+        oldest is dropped.
         """
         key = f"{_COUNT}:{self._store.count(_COUNT, _COUNT_SECONDS)}"
-        until = time.monotonic() + ANSWER_SECONDS
-        self._own[update["update_id"]] = _Waiting(key, queue, update, until)
-        self._store.set(key, json.dumps(update), ANSWER_SECONDS)
+        row = json.dumps({"chat": chat, "update": update})
+        self._texts.set(key, row, ANSWER_SECONDS, name=_COUNT)
+        self._add(key, row, update, chat)
+        self._not_before[chat] = time.monotonic() + retry_after
 
-    def has(self, queue: object) -> bool:
-        """Whether something of this queue waits here."""
-        return any(waiting.queue == queue for waiting in list(self._own.values()))
+    def has(self, chat: int) -> bool:
+        """Whether something of this chat waits here."""
+        return chat in self._chats
 
-    def status(self) -> Mapping[str, float]:
-        """Return how many answers are `waiting` here, and since how many seconds the oldest is."""
-        waiting = list(self._own.values())
-        left = min((each.until - time.monotonic() for each in waiting), default=ANSWER_SECONDS)
-        return {"waiting": len(waiting), "oldest_seconds": round(ANSWER_SECONDS - left)}
+    def status(self) -> dict[str, int]:
+        """Return how many updates are `waiting`, since how many seconds the oldest, and `dropped`.
 
-    def retry(self) -> None:
-        """Try once all that waits, as it came: what this process has put, and what others left."""
-        for number, waiting in list(self._own.items()):
-            if waiting.until < time.monotonic() or self._is_done(waiting.update):
-                self._store.set(waiting.key, "", 0)
-                del self._own[number]
-        here = {waiting.key for waiting in list(self._own.values())}
-        last = int(self._store.get(_COUNT) or 0)
-        self._first = max(min(self._first, last + 1), last - MOST_KEPT + 1)
+        Those dropped are counted since the start; `bytes` are of what waits.
+        """
+        with self._lock:
+            oldest = min((chat[0].until for chat in self._chats.values()), default=0.0)
+            age = time.monotonic() + ANSWER_SECONDS - oldest if oldest else 0
+            return {
+                "waiting": len(self._keys),
+                "bytes": self._bytes,
+                "oldest_seconds": round(age),
+                "dropped": self._dropped,
+            }
+
+    def retry(self) -> list[Future[None]]:
+        """Begin to try all chats whose time has come."""
+        now = time.monotonic()
+        with self._lock:
+            due = [
+                chat
+                for chat in self._chats
+                if chat not in self._busy and self._not_before.get(chat, 0) <= now
+            ]
+            self._busy.update(due)
+        return [self._threads.submit(self._retry_chat, chat) for chat in due]
+
+    def adopt(self) -> None:
+        """Take on what others left in the store, or this process before a restart."""
+        count = self._store.get(_COUNT) or ""
+        last = int(count) if count.isdecimal() and len(count) < 16 else 0
+        self._first = max(min(self._first, last + 1), last - MOST_UPDATES + 1)
         for number in range(self._first, last + 1):
             key = f"{_COUNT}:{number}"
-            kept = None if key in here else self._store.get(key)
-            if kept is not None and self._is_done(json.loads(kept)):
-                self._store.set(key, "", 0)
-                kept = None
-            if kept is None and key not in here and number == self._first:
-                self._first += 1
+            if key in self._keys:
+                continue
+            row = self._texts.get(key, name=_COUNT)
+            if row is None:
+                self._first += number == self._first
+                continue
+            match _loads(row):
+                case {"chat": int(chat), "update": {"update_id": int()} as update}:
+                    self._add(key, row, update, chat)
+                case _:
+                    self._texts.set(key, "", 0)
+                    log.warning("deleted from the outbox, as it cannot be read: %s", key)
 
-    def _is_done(self, update: Json) -> bool:
+    def _add(self, key: str, row: str, update: Json, chat: int) -> None:
+        waiting = _Waiting(key, len(row), update, time.monotonic() + ANSWER_SECONDS)
+        with self._lock:
+            self._chats.setdefault(chat, deque()).append(waiting)
+            self._keys.add(key)
+            self._bytes += waiting.size
+            while len(self._keys) > MOST_UPDATES or self._bytes > MOST_BYTES:
+                oldest = min(self._chats, key=lambda chat: self._chats[chat][0].until)
+                dropped = self._chats[oldest][0]
+                self._remove(oldest, dropped)
+                self._dropped += 1
+                log.warning("update %s dropped: the outbox is full", dropped.update["update_id"])
+
+    def _remove(self, chat: int, waiting: _Waiting) -> None:
+        """Remove what waits first in a chat; the caller holds the lock."""
+        queue = self._chats.get(chat)
+        if queue and queue[0] is waiting:
+            queue.popleft()
+            self._keys.discard(waiting.key)
+            self._bytes -= waiting.size
+            self._texts.set(waiting.key, "", 0)
+            if not queue:
+                del self._chats[chat]
+                self._not_before.pop(chat, None)
+
+    def _retry_chat(self, chat: int) -> None:
+        """Answer a chat's updates in turn, up to the first that must wait longer."""
+        try:
+            while queue := self._chats.get(chat):
+                waiting = queue[0]
+                if waiting.until > time.monotonic():
+                    self._answer(waiting.update)
+                with self._lock:
+                    self._remove(chat, waiting)
+        except (Busy, Undelivered) as error:
+            log.info("chat waits: %s", error)
+            self._not_before[chat] = time.monotonic() + max(error.retry_after, RETRY_SECONDS)
+        finally:
+            with self._lock:
+                self._busy.discard(chat)
+
+    def _answer(self, update: Json) -> None:
         try:
             self._deliver(update)
-        except (Busy, Undelivered) as error:
-            log.info("update %s waits: %s", update["update_id"], error)
-            return False
+        except (Busy, Undelivered):
+            raise
         except Exception:
             log.exception("update %s could not be answered", update["update_id"])
-        return True
 
     def _run(self) -> None:
+        adopt_at = 0.0
         while True:
-            time.sleep(ROUND_SECONDS)
-            self.retry()
+            try:
+                if time.monotonic() >= adopt_at:
+                    adopt_at = time.monotonic() + RETRY_SECONDS
+                    self.adopt()
+                self.retry()
+            except Exception:
+                log.exception("the outbox failed; it goes on")
+            time.sleep(TICK_SECONDS)
+
+
+def _loads(row: str) -> object:
+    try:
+        return json.loads(row)
+    except (ValueError, RecursionError):
+        return None

@@ -2,23 +2,24 @@
 
 import falcon
 
-from function.answers import replies
-from function.answers.replies import Reply, say
-from function.bot import Busy, Chat
-from function.delivery.delivery import Delivery
-from function.errors import Undelivered
+from function.bot import Bot
+from function.delivery.api_delivery import ApiDelivery
+from function.delivery.deduplicate import as_call
+from function.errors import Busy, Undelivered
 from function.http.request import credentials, demand, read_object
-from function.http.response import respond
+from function.http.response import EMPTY, respond
 from function.settings import Settings
-from function.telegram import bot_api as telegram
+from function.telegram.calls import send_message
+from function.telegram.types import Json
+from function.telegram.updates import read_gateway_query
 
 
 class Message:
     """Messages that a gateway forwards."""
 
-    def __init__(self, settings: Settings, chat: Chat) -> None:
+    def __init__(self, settings: Settings, bot: Bot) -> None:
         self._secrets = settings.gateway_secrets
-        self._chat = chat
+        self._bot = bot
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Take one message (https://core.telegram.org/bots/api#message).
@@ -32,24 +33,22 @@ class Message:
         200 accepted; 400, 401, 408, 413, 415 as for updates.
         """
         demand(self._secrets, *credentials(req))
-        request = telegram.read_message(read_object(req), self._chat.bot)
+        request = self._bot.read_message(read_object(req))
         if request is None:
-            return respond(resp, replies.EMPTY)
+            return respond(resp, EMPTY)
         try:
-            reply = self._chat.reply(request)
-        except Busy as busy:
-            reply = busy.reply
-        except Undelivered:
-            reply = Reply(say("Telegram does not give me the file now. Try again in a moment."))
-        return respond(resp, replies.gateway(telegram.send_message(request.place, reply.message)))
+            message = self._bot.reply(request).message
+        except (Busy, Undelivered) as error:
+            message = self._bot.explain(error)
+        return respond(resp, gateway(send_message(request.address, message)))
 
 
 class Inline:
     """Inline queries that a gateway forwards."""
 
-    def __init__(self, settings: Settings, chat: Chat, delivery: Delivery | None) -> None:
+    def __init__(self, settings: Settings, bot: Bot, delivery: ApiDelivery | None) -> None:
         self._secrets = settings.gateway_secrets
-        self._chat = chat
+        self._bot = bot
         self._delivery = delivery
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -61,10 +60,18 @@ class Inline:
         200 accepted; 400, 401, 408, 413, 415 as for messages; 503 as for updates.
         """
         demand(self._secrets, *credentials(req))
-        query = telegram.read_gateway_query(read_object(req))
+        query = read_gateway_query(read_object(req))
         if query is None:
             raise falcon.HTTPBadRequest(title="inline_query_id and query must be given as text")
-        call = self._chat.results(query)
-        if self._delivery:
+        call = as_call(query, self._bot.results(query))
+        if self._delivery and call:
             self._delivery.make(call)
-        respond(resp, replies.gateway(call))
+        respond(resp, gateway(call))
+
+
+def gateway(call: Json | None) -> Json:
+    """A call as the gateway reads it: its fields, and the text again under `type` and `body`."""
+    if call is None:
+        return EMPTY
+    fields = {name: value for name, value in call.items() if name != "method"}
+    return fields | ({"type": "text", "body": call["text"]} if "text" in call else EMPTY)

@@ -11,7 +11,7 @@ import falcon
 
 from function.answers.guide import EXAMPLES
 from function.settings import Settings
-from function.telegram.bot_api import Bot
+from function.telegram.types import Identity
 from sandbox import Policy, Sandbox
 
 _TITLES = ("A sum", "A function", "A program")
@@ -20,7 +20,7 @@ _TITLES = ("A sum", "A function", "A program")
 class Page:
     """The page, with what the policy in force allows."""
 
-    def __init__(self, settings: Settings, sandbox: Sandbox, bot: Bot) -> None:
+    def __init__(self, settings: Settings, sandbox: Sandbox, bot: Identity) -> None:
         self._settings = settings
         self._sandbox = sandbox
         self._bot = bot

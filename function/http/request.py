@@ -9,7 +9,7 @@ from typing import Any
 import falcon
 from gunicorn.http.errors import ParseException
 
-from function.telegram.bot_api import Json
+from function.telegram.types import Json
 
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # nosec B105: the header's name
 BODY_BYTES = 1 << 20  # of the server's own responses too; updates are far smaller

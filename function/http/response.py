@@ -6,14 +6,14 @@ import secrets
 
 import falcon
 
-from function.answers import replies
-from function.bot import Busy
-from function.errors import Undelivered
+from function.errors import Busy, Undelivered
 from function.http.request import discard_body
 from function.observability import events
-from function.telegram.bot_api import Json
+from function.telegram.types import Json
 
 log = logging.getLogger(__name__)
+
+EMPTY: Json = {"type": "empty", "body": ""}
 
 App = falcon.App[falcon.Request, falcon.Response]
 
@@ -55,7 +55,7 @@ def _accept_quietly(
     log.error("%s %s failed", req.method, req.path, exc_info=error)
     if req.method == "POST":
         resp.status = falcon.HTTP_200
-        return respond(resp, replies.EMPTY)
+        return respond(resp, EMPTY)
     resp.status = falcon.HTTP_503
     return respond(resp, {"error": "this failed; the log says why"})
 

@@ -13,7 +13,7 @@ from function.http.request import SECRET_HEADER, demand, read_object
 from function.http.response import respond
 from function.observability import events
 from function.settings import Settings
-from function.telegram.bot_api import Json
+from function.telegram.types import Json
 
 
 class Webhook:

@@ -14,11 +14,8 @@ from functools import cached_property, lru_cache
 
 from function.natural import sentences
 from function.natural.rewriting import LONGEST, NAMES, suggest
-from function.natural.typography import normalise, parses
 from function.parts import Parts, code, parts
-from sandbox import Outcome, parse
-
-__all__ = ["HINTS", "Case", "Hint", "hint", "normalise", "parses"]
+from sandbox import Outcome
 
 
 @dataclass(frozen=True)
@@ -27,6 +24,7 @@ class Case:
 
     source: str
     program: str
+    tree: ast.Module | None
     outcome: Outcome
 
     @cached_property
@@ -100,15 +98,13 @@ class Hint:
         return found + parts("\n" if "\n" in proposal else " ", code(proposal))
 
 
-def hint(source: str, outcome: Outcome, program: str | None = None) -> Parts:
+def hint(typed: str, program: str, tree: ast.Module | None, outcome: Outcome) -> Parts:
     """Return a line of help for what was typed and its outcome; no parts where none is due.
 
-    `program` is the text as it ran, where the caller knows it. Code of several lines follows the
-    sentence on lines of its own. Never raises; takes time linear in the length of `source`.
+    `program` is the text as it ran, `tree` what it parses to. Code of several lines follows the
+    sentence on lines of its own. Never raises; takes time linear in the length of `typed`.
     """
-    if program is None:
-        program = normalise(source) or source
-    case = Case(source, program, outcome)
+    case = Case(typed, program, tree, outcome)
     return next((found for row in _rows(case.error) if (found := row.fit(case))), ())
 
 
@@ -144,7 +140,7 @@ def _exact(node: ast.expr) -> Fraction | None:
 
 
 def _expression(case: Case) -> ast.expr | None:
-    match parse(case.program) if len(case.program) <= LONGEST else None:
+    match case.tree if len(case.program) <= LONGEST else None:
         case ast.Module(body=[ast.Expr(value=value)]):
             return value
     return None

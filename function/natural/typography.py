@@ -60,7 +60,7 @@ def normalise(source: str) -> str | None:
     """
     if parses(source):
         return None
-    for text in dict.fromkeys(_readings(source)):
+    for text in dict.fromkeys(readings(source)):
         if text and parses(text):
             return text
     return None
@@ -92,7 +92,8 @@ def unwrap(source: str) -> str:
     return text
 
 
-def _readings(source: str) -> Iterator[str]:
+def readings(source: str) -> Iterator[str]:
+    """Yield what `source` may have been before it was typeset."""
     text = unwrap(source)
     first, newline, rest = text.partition("\n")
     for shape in (text, textwrap.dedent(text), first.lstrip() + newline + textwrap.dedent(rest)):

@@ -1,1 +1,1 @@
-"""The Bot API: its JSON to and from our types, and a client for its calls."""
+"""The Bot API: its JSON read into our types, our types written as its calls, and its limits."""

@@ -14,14 +14,14 @@ from typing import Any
 import urllib3
 
 from function.errors import Refused, Undelivered
-from function.telegram.bot_api import Json
+from function.telegram.types import Json
 
 log = logging.getLogger(__name__)
 logging.getLogger("urllib3").setLevel(logging.WARNING)  # below that it logs URLs
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
-PATIENCE_SECONDS = 25.0  # for all tries of a call; Telegram waits 60 s for a webhook's answer
+TIMEOUT_SECONDS = 25.0  # for all tries of a call
 FIRST_PAUSE_SECONDS = 0.5
 CONNECTIONS = 64  # kept open; as many as the service has threads
 CURES = 3  # of one call, each by changing it
@@ -30,12 +30,15 @@ Files = Mapping[str, tuple[str, bytes]]
 
 
 class BotApi:
-    """A client for one bot; safe to use from many threads. Every method may raise BotApiError."""
+    """A client for one bot; safe to use from many threads. Every method may raise BotApiError.
 
-    def __init__(self, token: str, base_url: str, patience: float = PATIENCE_SECONDS) -> None:
+    No try of a call is begun more than `timeout` seconds after the first.
+    """
+
+    def __init__(self, token: str, base_url: str, timeout: float = TIMEOUT_SECONDS) -> None:
         self._token = token
         self._base_url = base_url.rstrip("/")
-        self._patience = patience
+        self._timeout = timeout
         self._pool = urllib3.PoolManager(maxsize=CONNECTIONS, retries=False)
 
     def __repr__(self) -> str:
@@ -78,7 +81,7 @@ class BotApi:
         `files` are uploads by parameter: a file's name and content. A call whose answer was lost
         is made again, so it may be done twice.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._timeout
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:

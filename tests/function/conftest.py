@@ -17,7 +17,7 @@ class ScriptedSandbox:
         self.script = script
         self.programs: list[str] = []
 
-    def run(self, source: str, **options: Any) -> Outcome:
+    def run(self, source: str, *options: Any, **named: Any) -> Outcome:
         self.programs.append(source)
         return self.script(source)
 

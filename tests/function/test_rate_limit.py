@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from function.rate_limit import Senders, TooMany
+from function.errors import TooMany
+from function.rate_limit import RateLimit
 from function.state.memory import Memory
 from sandbox.policy.loader import Limits, Policy
 
@@ -18,26 +19,26 @@ def limits(policy: Policy) -> Limits:
 
 
 @pytest.fixture
-def senders() -> Senders:
-    return Senders(Memory())
+def rate_limit() -> RateLimit:
+    return RateLimit(Memory())
 
 
-def test_no_more_than_the_limit_run_at_once(senders: Senders, limits: Limits) -> None:
-    with senders.turn(1, limits, 0), senders.turn(1, limits, 0):
-        with pytest.raises(TooMany, match="at most 2"), senders.turn(1, limits, 0):
+def test_no_more_than_the_limit_run_at_once(rate_limit: RateLimit, limits: Limits) -> None:
+    with rate_limit.slot(1, limits, 0), rate_limit.slot(1, limits, 0):
+        with pytest.raises(TooMany, match="user_concurrent"), rate_limit.slot(1, limits, 0):
             pass
-        with senders.turn(2, limits, 0):
+        with rate_limit.slot(2, limits, 0):
             pass
-    with senders.turn(1, limits, 0):
+    with rate_limit.slot(1, limits, 0):
         pass
 
 
-def test_a_program_waits_for_its_turn(senders: Senders, limits: Limits) -> None:
+def test_a_program_waits_for_its_turn(rate_limit: RateLimit, limits: Limits) -> None:
     most, running, lock = 0, 0, threading.Lock()
 
     def run(_: int) -> None:
         nonlocal most, running
-        with senders.turn(1, limits, 10):
+        with rate_limit.slot(1, limits, 10):
             with lock:
                 running += 1
                 most = max(most, running)
@@ -50,20 +51,20 @@ def test_a_program_waits_for_its_turn(senders: Senders, limits: Limits) -> None:
     assert most <= 2
 
 
-def test_who_is_alone_may_start_many_a_minute(senders: Senders, limits: Limits) -> None:
+def test_who_is_alone_may_start_many_a_minute(rate_limit: RateLimit, limits: Limits) -> None:
     for _ in range(50):
-        with senders.turn(1, limits, 0):
+        with rate_limit.slot(1, limits, 0):
             pass
 
 
-def test_while_others_run_the_rate_holds(senders: Senders, limits: Limits) -> None:
+def test_while_others_run_the_rate_holds(rate_limit: RateLimit, limits: Limits) -> None:
     for _ in range(5):
-        with senders.turn(1, limits, 0):
+        with rate_limit.slot(1, limits, 0):
             pass
     with (
-        senders.turn(2, limits, 0),
-        pytest.raises(TooMany, match="in a minute"),
-        senders.turn(1, limits, 0),
+        rate_limit.slot(2, limits, 0),
+        pytest.raises(TooMany, match="user_rate"),
+        rate_limit.slot(1, limits, 0),
     ):
         pass
 
@@ -71,8 +72,8 @@ def test_while_others_run_the_rate_holds(senders: Senders, limits: Limits) -> No
 def test_the_rate_is_shared_through_the_store(limits: Limits) -> None:
     store = Memory()
     for _ in range(5):
-        with Senders(store).turn(1, limits, 0):
+        with RateLimit(store).slot(1, limits, 0):
             pass
-    other = Senders(store)
-    with other.turn(2, limits, 0), pytest.raises(TooMany), other.turn(1, limits, 0):
+    other = RateLimit(store)
+    with other.slot(2, limits, 0), pytest.raises(TooMany), other.slot(1, limits, 0):
         pass

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from function.telegram import bot_api as telegram
+from function.telegram.types import Identity
+from function.telegram.updates import COMMANDS as KNOWN
+from function.telegram.updates import read_update
 from tests.bot_api_server import UPDATE_KINDS, BotApiServer, running
 from tools.serve import ROOT
 from tools.webhook import ALLOWED_UPDATES, COMMANDS
@@ -126,11 +128,11 @@ def test_every_kind_that_is_asked_for_is_read() -> None:
     query = {"id": "1", "from": {"id": 1}, "query": "2+2", "offset": ""}
     for kind in ALLOWED_UPDATES:
         update = {kind: query if kind == "inline_query" else message}
-        assert telegram.read_update(update, telegram.Bot()) is not None
+        assert read_update(update, Identity(), 16384) is not None
 
 
 def test_every_command_that_is_offered_is_known() -> None:
     assert {name for commands in COMMANDS.values() for name in commands} <= {
         "cl",
-        *telegram.COMMANDS,
+        *KNOWN,
     }

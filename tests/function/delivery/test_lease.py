@@ -1,4 +1,4 @@
-"""One at a time among all who share a store; what a dead holder claimed is free again soon."""
+"""One at a time among all who share a store; what a dead holder leased is free again soon."""
 
 import threading
 import time
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from function.bot import Busy
 from function.delivery import lease as module
-from function.delivery.lease import Claims
+from function.delivery.lease import Leases
+from function.errors import Busy
 from function.state import Store, open_store
 from function.state.memory import Memory
 
@@ -30,11 +30,11 @@ def short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RENEW_SECONDS", LEASE / 10)
 
 
-def test_one_at_a_time_holds_a_claim(store: Store) -> None:
-    replicas, inside, lock = [Claims(store), Claims(store)], [], threading.Lock()
+def test_one_at_a_time_holds_a_lease(store: Store) -> None:
+    replicas, inside, lock = [Leases(store), Leases(store)], [], threading.Lock()
 
     def work(number: int) -> None:
-        with replicas[number % 2].hold("7"):
+        with replicas[number % 2].acquire("7"):
             assert lock.acquire(blocking=False)
             inside.append(number)
             time.sleep(0.01)
@@ -47,39 +47,39 @@ def test_one_at_a_time_holds_a_claim(store: Store) -> None:
 
 
 def test_different_work_does_not_wait(store: Store) -> None:
-    claims = Claims(store)
-    with claims.hold("7"), claims.hold("8"):
+    leases = Leases(store)
+    with leases.acquire("7"), leases.acquire("8"):
         pass
 
 
-def test_a_claim_lasts_as_long_as_its_holder_works(
+def test_a_lease_lasts_as_long_as_its_holder_works(
     store: Store, short_lease: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "WAIT_SECONDS", 3 * LEASE)
-    with Claims(store).hold("7"), pytest.raises(Busy) as busy, Claims(store).hold("7"):
+    with Leases(store).acquire("7"), pytest.raises(Busy) as busy, Leases(store).acquire("7"):
         pass
     assert busy.value.retry_after > 0
 
 
-def test_what_a_dead_holder_claimed_is_free_after_a_lease(store: Store, short_lease: None) -> None:
-    store.count("claim:7", LEASE)  # and nobody renews it
+def test_what_a_dead_holder_leased_is_free_after_a_lease(store: Store, short_lease: None) -> None:
+    store.count("lease:7", LEASE)  # and nobody renews it
     started = time.monotonic()
-    with Claims(store).hold("7"):
+    with Leases(store).acquire("7"):
         assert time.monotonic() - started > LEASE / 2
 
 
-def test_a_claim_that_ends_in_an_error_is_free_at_once(store: Store) -> None:
-    claims = Claims(store)
-    with pytest.raises(ZeroDivisionError), claims.hold("7"):
+def test_a_lease_that_ends_in_an_error_is_free_at_once(store: Store) -> None:
+    leases = Leases(store)
+    with pytest.raises(ZeroDivisionError), leases.acquire("7"):
         raise ZeroDivisionError
-    assert store.get("claim:7") is None
+    assert store.get("lease:7") is None
 
 
 def test_nothing_runs_while_nothing_is_held(store: Store) -> None:
-    with Claims(store).hold("7"):
-        assert "claims" in names()
+    with Leases(store).acquire("7"):
+        assert "leases" in names()
     deadline = time.monotonic() + 10
-    while "claims" in names():
+    while "leases" in names():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

@@ -9,8 +9,13 @@ from falcon import testing
 import function
 from function.app import create_app
 from function.errors import Undelivered
+from function.http.gateway import gateway
+from function.http.response import EMPTY
+from function.parts import parts
 from function.settings import Settings
 from function.state.memory import Memory
+from function.telegram.calls import send_message
+from function.telegram.types import Address
 from sandbox.sandbox import Outcome
 from tests.conftest import message
 from tests.function.conftest import ScriptedSandbox
@@ -258,3 +263,11 @@ def test_other_paths_and_methods_are_refused_with_one_line(
     result = client(scripted).simulate_request(method, path)
     assert result.status_code == status
     assert list(json.loads(result.text)) == ["error"]
+
+
+def test_the_gateway_gets_the_text_as_body() -> None:
+    call = send_message(Address(5, 9, None, True), parts("4"))
+    body = gateway(call)
+    assert (body["type"], body["body"], body["text"]) == ("text", "4", "4")
+    assert "method" not in body
+    assert gateway(None) == EMPTY == {"type": "empty", "body": ""}

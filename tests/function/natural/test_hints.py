@@ -1,18 +1,25 @@
 """One line of help beside Python's answer."""
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from function.natural.hints import HINTS, Hint
 from function.natural.hints import hint as hint_parts
+from function.natural.typography import normalise
+from sandbox import parse
 from sandbox.check.checker import Violation
 from sandbox.sandbox import Outcome
 
 
 def hint(source: str, outcome: Outcome) -> str | None:
     """The hint with its code in backticks."""
-    found = hint_parts(source, outcome)
+    program = normalise(source) or source
+    tree = parse(program)
+    module = tree if isinstance(tree, ast.Module) else None
+    found = hint_parts(source, program, module, outcome)
     return "".join(f"`{text}`" if kind else text for kind, text in found) or None
 
 

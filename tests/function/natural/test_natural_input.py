@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from function import natural
 from function.answers.replies import reply
-from function.calculator import Answer, calculate
+from function.calculator import Answer, calculate, read_program
+from function.parts import text_of
 from sandbox.policy.loader import Policy
 from sandbox.sandbox import Sandbox
 from tools.serve import ROOT
@@ -26,8 +28,9 @@ SURPRISES = {"0.1+0.2==0.3", "5 ^ 3"}
 
 
 def told(source: str, sandbox: Sandbox, policy: Policy) -> tuple[Answer, str]:
-    answer = calculate(source, sandbox)
-    return answer, reply(answer, policy).message.text
+    program = read_program(source, natural, policy.limits.source_bytes)
+    answer = calculate(program, sandbox, natural)
+    return answer, text_of(reply(answer, policy).message)
 
 
 @pytest.mark.parametrize("row", NATURAL, ids=lambda row: row["id"])

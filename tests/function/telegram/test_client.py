@@ -24,7 +24,7 @@ def server() -> Iterator[BotApiServer]:
 
 @pytest.fixture
 def api(server: BotApiServer) -> Iterator[BotApi]:
-    client = BotApi(server.token, server.url, patience=5)
+    client = BotApi(server.token, server.url, timeout=5)
     yield client
     client.close()
 
@@ -74,7 +74,7 @@ def test_a_rate_limit_is_waited_for_as_long_as_it_says(api: BotApi, server: BotA
 )
 def test_what_does_not_pass_is_given_up(server: BotApiServer, mood: Any) -> None:
     server.be("sendMessage", *[mood] * 100)
-    api = BotApi(server.token, server.url, patience=1)
+    api = BotApi(server.token, server.url, timeout=1)
     started = time.monotonic()
     with pytest.raises(Undelivered, match="sendMessage"):
         api.call("sendMessage", {"chat_id": 1, "text": "4"}, answer_seconds=0.3)
@@ -83,7 +83,7 @@ def test_what_does_not_pass_is_given_up(server: BotApiServer, mood: Any) -> None
 
 
 def test_a_server_that_is_not_there_is_given_up(server: BotApiServer) -> None:
-    api = BotApi(server.token, f"http://127.0.0.1:{free_port()}", patience=0.2)
+    api = BotApi(server.token, f"http://127.0.0.1:{free_port()}", timeout=0.2)
     with pytest.raises(Undelivered, match="NewConnectionError"):
         api.deliver(CALL)
 
@@ -182,7 +182,7 @@ def test_a_file_is_fetched_up_to_the_limit(api: BotApi, server: BotApiServer) ->
 def test_the_token_is_in_no_error_and_no_log(
     server: BotApiServer, mood: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    api = BotApi(server.token, server.url, patience=0.1)
+    api = BotApi(server.token, server.url, timeout=0.1)
     server.be("*", *[mood] * 9)
     with caplog.at_level(logging.DEBUG), pytest.raises(BotApiError) as raised:
         api.call("getMe", answer_seconds=0.2)

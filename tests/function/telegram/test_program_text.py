@@ -37,7 +37,8 @@ def test_a_program_is_found_in_plain_text(text: str, program: str) -> None:
     ("text", "spans", "program"),
     [
         ("run a=1 now", [Span("code", 4, 7)], "a=1"),
-        ("run a=1 or b=2", [Span("code", 4, 7), Span("code", 11, 14)], "run a=1 or b=2"),
+        ("run a=1 or b=2", [Span("code", 4, 7), Span("code", 11, 14)], "a=1\nb=2"),
+        ("a=1;b=2", [Span("code", 0, 3), Span("code", 4, 7)], "a=1;b=2"),
         ("first\na=1\nthen\na", [Span("pre", 6, 9), Span("pre", 15, 16)], "a=1\na"),
         ("see x: 1+1", [Span("code", 4, 5), Span("pre", 7, 10)], "1+1"),
     ],

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from falcon import testing
 
-from function.answers.visible import is_blank, units
 from function.app import create_app
 from function.settings import Settings
 from function.state.memory import Memory
+from function.telegram.lengths import units
+from function.telegram.sanitise import is_blank
 from sandbox.sandbox import Outcome, Sandbox
 from tests.bot_api_server import webhook_problems
 from tests.function.telegram.library_types import check_against_libraries
@@ -41,9 +42,9 @@ class WatchedSandbox:
         self._sandbox = sandbox
         self.programs: list[str] = []
 
-    def run(self, source: str, **options: Any) -> Outcome:
+    def run(self, source: str, *options: Any, **named: Any) -> Outcome:
         self.programs.append(source)
-        outcome = self._sandbox.run(source, **options)
+        outcome = self._sandbox.run(source, *options, **named)
         if outcome.kind in ("rejected", "syntax_error"):
             self.programs.remove(source)
         return outcome

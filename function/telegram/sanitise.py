@@ -1,12 +1,13 @@
 """Makes text survive Telegram: what it deletes, refuses or shows wrongly is replaced beforehand.
 
-What the server does to text is read from its source (tdlib: MessageEntity.cpp, misc.cpp). Lengths
-here are in UTF-16 units: the limit of 4096 counts code points, which are never more.
+What the server does to text is read from its source (tdlib: MessageEntity.cpp, misc.cpp).
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable
+
+from function.telegram.lengths import JOINERS
 
 MARKS_IN_A_ROW = 4  # accents on one letter; more are ornament that runs over the lines around
 NEWLINES_IN_A_ROW = 4
@@ -18,8 +19,7 @@ _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _NEWLINES = re.compile(rf"\n{{{NEWLINES_IN_A_ROW + 1},}}")
 # A joiner makes one sign of its neighbours in Persian, Hindi or emoji; beside ASCII it only hides.
-_JOINERS = "\u200c\u200d"
-_STRAY_JOINER = re.compile(rf"(?<=[\x00-\x7f])[{_JOINERS}]|[{_JOINERS}](?=[\x00-\x7f]|\Z)")
+_STRAY_JOINER = re.compile(rf"(?<=[\x00-\x7f])[{JOINERS}]|[{JOINERS}](?=[\x00-\x7f]|\Z)")
 _INVISIBLE_MARK = re.compile(
     "(?<=[\x00-\x7f])[\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
 )
@@ -38,7 +38,7 @@ _SHORTEST_TOKEN = 42
 REDACTED = "[token removed]"
 
 
-def visible(text: str) -> str:
+def sanitise(text: str) -> str:
     """A text that Telegram shows as a terminal would; "" if there is nothing to see.
 
     Takes any str, lone surrogates included. Blank characters alone are shown as Python writes them.
@@ -58,49 +58,15 @@ def is_blank(text: str) -> bool:
     return not any(
         unicodedata.category(c) == "Co"
         or (unicodedata.category(c)[0] in "LNPS" and c not in _BLANK_LETTERS)
-        for c in text
+        for c in set(text)
     )
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """A visible text without the secrets, and without anything shaped like a bot token."""
+    """A sanitised text without the secrets, and without anything shaped like a bot token."""
     for secret in secrets:
         text = text.replace(secret, REDACTED)
     return _TOKEN.sub(REDACTED, text) if len(text) >= _SHORTEST_TOKEN else text
-
-
-def units(text: str) -> int:
-    """The length of a text in UTF-16 units; surrogates count as one each."""
-    return len(text) + sum(c > "\uffff" for c in text)
-
-
-def cut(text: str, room: int) -> str:
-    """Shorten to `room` units, at least 100: the beginning and the end, and how much is missing."""
-    if units(text) <= room:
-        return text
-    what = "digits" if text.lstrip("-").isdigit() else "characters"
-    gap = "\n" if "\n" in text else " "
-    marker = f"{gap}… {{:,}} {what} left out …{gap}"
-    left = room - len(marker.format(len(text)))
-    head, tail = beginning(text, left - left // 3), _last(text, left // 3)
-    # Whole lines, where that costs little.
-    if (end := head.rfind("\n", len(head) * 3 // 4)) >= 0:
-        head = head[:end]
-    if (end := tail.find("\n", 0, len(tail) // 4)) >= 0:
-        tail = tail[end + 1 :]
-    return head + marker.format(len(text) - len(head) - len(tail)) + tail
-
-
-def beginning(text: str, room: int) -> str:
-    """As much of the beginning of a visible text as `room` units hold."""
-    return text.encode("utf-16-le")[: room * 2].decode("utf-16-le", "ignore")
-
-
-def _last(text: str, room: int) -> str:
-    tail = text.encode("utf-16-le")[-room * 2 :].decode("utf-16-le", "ignore")
-    while tail and (tail[0] in _JOINERS or unicodedata.category(tail[0])[0] == "M"):
-        tail = tail[1:]
-    return tail
 
 
 def _without_oddities(text: str) -> str:
@@ -109,15 +75,21 @@ def _without_oddities(text: str) -> str:
     text = _NONCHARACTER.sub("\ufffd", text)
     # The server deletes the ring above, which "å" may hold: compose it first.
     text = re.sub(".\u030a", lambda pair: unicodedata.normalize("NFC", pair[0]), text)
+    if not any(_is_odd(c) for c in set(text)):  # as in nearly all texts
+        return text
     kept = [""]
     marks = 0
     for c in text:
         category = unicodedata.category(c)
         marks = marks + 1 if category in ("Mn", "Me") else 0
-        if c in _JOINERS:
-            hidden = kept[-1] in _JOINERS
+        if c in JOINERS:
+            hidden = kept[-1] in JOINERS
         else:
             hidden = category == "Cf" or marks > MARKS_IN_A_ROW or c in _DELETED_BY_SERVER
         if not hidden:
             kept.append(c)
     return _STRAY_JOINER.sub("", _INVISIBLE_MARK.sub("", "".join(kept)))
+
+
+def _is_odd(c: str) -> bool:
+    return c in _DELETED_BY_SERVER or unicodedata.category(c) in ("Cf", "Mn", "Me")

@@ -6,23 +6,26 @@ from typing import Any
 
 import pytest
 
-from function.bot import Busy, Chat
-from function.delivery.lease import Claims
-from function.delivery.updates import Updates
+from function.bot import Bot
+from function.delivery.deduplicate import Deduplication
+from function.delivery.lease import Leases
+from function.errors import Busy
 from function.state import Store
 from function.state.memory import Memory
-from function.telegram.bot_api import Bot
+from function.state.signed import Signed
+from function.telegram.types import Identity
 from sandbox.sandbox import Outcome
 from tests.conftest import message
 from tests.function.conftest import ScriptedSandbox
 
 
-def updates_for(scripted: ScriptedSandbox, store: Store) -> Updates:
-    return Updates(Chat(scripted, store, Bot()), store, Claims(store))
+def updates_for(scripted: ScriptedSandbox, store: Store) -> Deduplication:
+    bot = Bot(scripted, store, Identity())
+    return Deduplication(bot, Signed(store, ""), Leases(store))
 
 
 @pytest.fixture
-def updates(scripted: ScriptedSandbox) -> Updates:
+def updates(scripted: ScriptedSandbox) -> Deduplication:
     return updates_for(scripted, Memory())
 
 
@@ -34,20 +37,22 @@ def edited(update_id: int, text: str, **fields: Any) -> dict[str, Any]:
     return {"update_id": update_id, "edited_message": message(text, **fields)}
 
 
-def test_a_repeat_gets_the_first_answer_again(updates: Updates, scripted: ScriptedSandbox) -> None:
+def test_a_repeat_gets_the_first_answer_again(
+    updates: Deduplication, scripted: ScriptedSandbox
+) -> None:
     first = updates.answer(sent(7, "2+2"))
     assert first is not None
     assert updates.answer(sent(7, "2+2")) == first
     assert scripted.programs == ["2+2"]
 
 
-def test_updates_may_come_out_of_order(updates: Updates, scripted: ScriptedSandbox) -> None:
+def test_updates_may_come_out_of_order(updates: Deduplication, scripted: ScriptedSandbox) -> None:
     for number in (9, 3, 9, 5, 3):
         updates.answer(sent(number, str(number)))
     assert scripted.programs == ["9", "3", "5"]
 
 
-def test_a_repeated_mode_does_not_change_it_back(updates: Updates) -> None:
+def test_a_repeated_mode_does_not_change_it_back(updates: Deduplication) -> None:
     assert updates.answer(sent(1, "/mode")) == updates.answer(sent(1, "/mode"))
 
 
@@ -84,7 +89,7 @@ def test_a_repeat_that_comes_meanwhile_waits_for_the_first(
 
 
 def test_an_update_that_nobody_had_time_for_is_taken_again(
-    updates: Updates, scripted: ScriptedSandbox
+    updates: Deduplication, scripted: ScriptedSandbox
 ) -> None:
     scripted.script = lambda source: Outcome("busy")
     with pytest.raises(Busy):
@@ -93,7 +98,7 @@ def test_an_update_that_nobody_had_time_for_is_taken_again(
     assert updates.answer(sent(7, "2+2"))["text"] == "4 = 2+2"
 
 
-def test_an_edit_is_answered_by_a_reply_to_the_edited_message(updates: Updates) -> None:
+def test_an_edit_is_answered_by_a_reply_to_the_edited_message(updates: Deduplication) -> None:
     updates.answer(sent(1, "2+2", message_id=50))
     call = updates.answer(edited(2, "2+3", message_id=50))
     assert call["text"] == "2+3 = 2+3"
@@ -101,7 +106,7 @@ def test_an_edit_is_answered_by_a_reply_to_the_edited_message(updates: Updates) 
 
 
 def test_an_edit_that_leaves_the_text_is_ignored(
-    updates: Updates, scripted: ScriptedSandbox
+    updates: Deduplication, scripted: ScriptedSandbox
 ) -> None:
     updates.answer(sent(1, "2+2", message_id=50))
     assert updates.answer(edited(2, "2+2", message_id=50)) is None
@@ -111,7 +116,7 @@ def test_an_edit_that_leaves_the_text_is_ignored(
 
 
 def test_an_edit_of_a_message_that_was_never_answered_is_ignored(
-    updates: Updates, scripted: ScriptedSandbox
+    updates: Deduplication, scripted: ScriptedSandbox
 ) -> None:
     assert updates.answer(edited(2, "2+3", message_id=50)) is None
     assert scripted.programs == []
@@ -136,11 +141,11 @@ def test_an_edit_whose_worker_died_before_its_answer_was_kept_is_answered_by_the
     assert updates.answer(edited(3, "2+3", message_id=50)) is None
 
 
-def test_a_usage_hint_can_be_mended_by_an_edit(updates: Updates) -> None:
+def test_a_usage_hint_can_be_mended_by_an_edit(updates: Deduplication) -> None:
     updates.answer(sent(1, "/cl", message_id=50))
     assert updates.answer(edited(2, "/cl 2+2", message_id=50))["text"] == "2+2 = 2+2"
 
 
-def test_an_edited_setting_is_not_changed_again(updates: Updates) -> None:
+def test_an_edited_setting_is_not_changed_again(updates: Deduplication) -> None:
     updates.answer(sent(1, "2+2", message_id=50))
     assert updates.answer(edited(2, "/mode", message_id=50)) is None

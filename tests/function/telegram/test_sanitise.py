@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from function.answers.visible import REDACTED, cut, is_blank, redact, units, visible
+from function.telegram.lengths import cut, units
+from function.telegram.sanitise import REDACTED, is_blank, redact, sanitise
 
 TOKEN = "111222333:" + "Hq-_7" * 7
 TOKEN_SHAPE = re.compile(r"\d{6,12}:[A-Za-z0-9_-]{35}")
@@ -46,18 +47,18 @@ any_text = st.text(st.characters(exclude_categories=()))
         ("\u0308", r"'\u0308'"),
     ],
 )
-def test_text_is_made_visible(text: str, shown: str) -> None:
-    assert visible(text) == shown
+def test_text_is_made_sanitise(text: str, shown: str) -> None:
+    assert sanitise(text) == shown
 
 
 @given(any_text)
 def test_nothing_is_left_that_telegram_changes(text: str) -> None:
-    shown = visible(text)
+    shown = sanitise(text)
     shown.encode()  # no lone surrogate
     assert shown == shown.rstrip()
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
     assert not shown or not is_blank(shown)
-    assert visible(shown) == shown
+    assert sanitise(shown) == shown
 
 
 @pytest.mark.parametrize(
@@ -77,14 +78,14 @@ def test_nothing_is_left_that_telegram_changes(text: str) -> None:
     ],
 )
 def test_text_shaped_like_a_token_is_taken_out(printed: str) -> None:
-    shown = redact(visible(printed))
+    shown = redact(sanitise(printed))
     assert REDACTED in shown
     assert not TOKEN_SHAPE.search(shown)
 
 
 @given(any_text, any_text, st.sampled_from(["", "\xad", "\x00", "\u200c", "\ufeff"]))
 def test_a_token_is_taken_out_amid_anything(before: str, after: str, between: str) -> None:
-    assert not TOKEN_SHAPE.search(redact(visible(before + between.join(TOKEN) + after)))
+    assert not TOKEN_SHAPE.search(redact(sanitise(before + between.join(TOKEN) + after)))
 
 
 def test_a_secret_is_taken_out_whatever_its_shape() -> None:
@@ -103,11 +104,11 @@ def test_ordinary_output_is_kept(text: str) -> None:
 def test_hostile_output_of_full_size_takes_no_time(piece: str) -> None:
     text = piece * (65536 // len(piece.encode()))
     start = time.perf_counter()
-    cut(redact(visible(text)), 4096)
+    cut(redact(sanitise(text)), 4096)
     assert time.perf_counter() - start < 1
 
 
-@given(any_text.map(visible), st.integers(100, 400))
+@given(any_text.map(sanitise), st.integers(100, 400))
 def test_a_cut_text_fits(text: str, room: int) -> None:
     assert units(cut(text * 9, room)) <= room
 

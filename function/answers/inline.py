@@ -1,0 +1,40 @@
+"""An answer as inline results (https://core.telegram.org/bots/api#inlinequeryresultarticle)."""
+
+import hashlib
+from dataclasses import dataclass
+
+from function.answers.replies import has_value, render
+from function.calculator import Answer
+from function.parts import Parts, code, text_of
+from function.telegram.lengths import MESSAGE_UNITS, beginning, units
+from function.telegram.types import Article
+from sandbox import Policy
+
+TITLE_UNITS = 64
+DESCRIPTION_UNITS = 200
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is shown for an inline query, and for how many seconds Telegram may keep it."""
+
+    articles: tuple[Article, ...] = ()
+    cache_seconds: int = 0
+
+
+def articles(answer: Answer, policy: Policy) -> tuple[Article, ...]:
+    """The answer as results: `4 = 2+2`, `2+2 = 4` and `4`, or else the one there is."""
+    output, program = answer.output, answer.expression
+    texts = [f"{output} = {program}", f"{program} = {output}", output]
+    if not has_value(answer) or units(texts[0]) > MESSAGE_UNITS:
+        return (article(render(answer, policy, compact=True)),)
+    return tuple(article((code(text),)) for text in dict.fromkeys(texts))
+
+
+def article(message: Parts) -> Article:
+    """A message as a result, with an id (1 to 64 bytes) that differs where the text does."""
+    text = text_of(message)
+    line = " ".join(text.split())
+    title = line if units(line) <= TITLE_UNITS else beginning(line, TITLE_UNITS - 1) + "…"
+    more = beginning(line, DESCRIPTION_UNITS) if title != line else ""
+    return Article(hashlib.sha256(text.encode()).hexdigest()[:32], title, more, message)

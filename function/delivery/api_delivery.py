@@ -1,0 +1,177 @@
+"""Answers by calls of their own, each made before its update counts as accepted.
+
+So an edited program changes the earlier answer, and long output comes as a file. If this process
+dies meanwhile, Telegram repeats what was not accepted, for a day
+(https://core.telegram.org/bots/api#setwebhook). What Telegram itself does not accept goes into the
+outbox: refused, it would hold back all that comes after it in its chat.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from function.answers.replies import Reply
+from function.bot import Bot
+from function.delivery.deduplicate import (
+    ANSWER_SECONDS,
+    EDIT_SECONDS,
+    Deduplication,
+    as_call,
+    name_of,
+)
+from function.delivery.kept import Answer
+from function.delivery.lease import Leases
+from function.delivery.outbox import Outbox
+from function.errors import Busy, Refused, Undelivered
+from function.state import Store
+from function.state.signed import Signed
+from function.telegram import calls
+from function.telegram.types import InlineQuery, Json, Request
+
+if TYPE_CHECKING:
+    from function.telegram.client import BotApi, Files
+
+log = logging.getLogger(__name__)
+
+# Each holds one of the server's threads, of which health and others need some (gunicorn_conf).
+# Telegram brings 40 at once, unless setWebhook is told otherwise.
+MOST_AT_ONCE = 48
+
+
+class ApiDelivery:
+    """Answers updates through the Bot API: those of one chat in turn, as they came.
+
+    Its methods raise Busy where too many are under way.
+    """
+
+    def __init__(self, bot: Bot, store: Store, texts: Signed, api: BotApi) -> None:
+        self._bot = bot
+        self._store = store
+        self._texts = texts
+        self._api = api
+        self._leases = Leases(store)
+        self._deduplication = Deduplication(bot, texts, self._leases)
+        self._slots = threading.Semaphore(MOST_AT_ONCE)
+        self._lock = threading.Lock()
+        self._last: dict[object, threading.Event] = {}  # of each queue: set when that is done
+        self.outbox = Outbox(store, texts, self.answer)
+
+    def accept(self, update: Json) -> None:
+        """Answer an update; or see to it that it will be, where Telegram cannot be reached now."""
+        request = self._bot.read(update)
+        if request is None:
+            return
+        with self._slot(), self._turn(_queue(request)):
+            retry_after = 0.0
+            if isinstance(request, InlineQuery) or not self.outbox.has(request.address.chat_id):
+                try:
+                    self._answer(update, request)
+                    return
+                except Undelivered as error:
+                    log.warning("update %s waits: %s", update["update_id"], error)
+                    retry_after = error.retry_after
+            if isinstance(request, Request):  # nobody waits for a query's answer any more
+                self.outbox.put(update, request.address.chat_id, retry_after)
+
+    def answer(self, update: Json) -> None:
+        """Answer an update, unless that was done before.
+
+        Returns when the answer is there, or can never be, which is logged. Raises Undelivered
+        where Telegram cannot be reached.
+        """
+        request = self._bot.read(update)
+        if request is not None:
+            with self._slot(), self._turn(_queue(request)):
+                self._answer(update, request)
+
+    def make(self, call: Json) -> None:
+        """Make a call that answers a gateway's query; it is logged where Telegram is not there."""
+        with self._slot():
+            try:
+                self._deliver(call)
+            except Undelivered as error:
+                log.warning("not delivered: %s", error)
+
+    def _answer(self, update: Json, request: Request | InlineQuery) -> None:
+        done = f"delivered:{update['update_id']}"
+        with self._leases.acquire(name_of(update)):
+            if self._store.get(done):
+                return
+            answer = self._deduplication.work_out(update, request)
+            if answer is not None:
+                self._deliver_answer(request, answer)
+                self._store.set(done, "1", ANSWER_SECONDS)
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        if not self._slots.acquire(blocking=False):
+            raise Busy("updates")
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    @contextmanager
+    def _turn(self, queue: object) -> Iterator[None]:
+        """Wait until all that came to a queue earlier is done."""
+        mine = threading.Event()
+        with self._lock:
+            earlier, self._last[queue] = self._last.get(queue), mine
+        if earlier:
+            earlier.wait()
+        try:
+            yield
+        finally:
+            mine.set()
+            with self._lock:
+                if self._last[queue] is mine:
+                    del self._last[queue]
+
+    def _deliver_answer(self, request: Request | InlineQuery, answer: Answer) -> None:
+        if isinstance(request, Request) and isinstance(answer, Reply):
+            self._send(request, answer)
+        elif call := as_call(request, answer):
+            self._deliver(call)
+
+    def _send(self, request: Request, reply: Reply) -> None:
+        """Put the answer into the earlier one if there is one, else send it."""
+        address = request.address
+        key = f"answer:{address.chat_id}:{address.message_id}"
+        earlier = self._texts.get(key) if request.edited else None
+        is_edited = earlier is not None and self._edit(address.chat_id, int(earlier), reply)
+        if reply.document:
+            call = calls.send_document(address, reply.caption, as_reply=request.edited)
+            self._deliver(call, {"document": ("output.txt", reply.document.encode())})
+        elif not is_edited:
+            call = calls.send_message(address, reply.message, as_reply=request.edited)
+            sent = self._deliver(call)
+            if sent is not None:
+                self._texts.set(key, str(sent["message_id"]), EDIT_SECONDS)
+
+    def _edit(self, chat_id: int, message_id: int, reply: Reply) -> bool:
+        try:
+            self._api.deliver(calls.edit_message(chat_id, message_id, reply.message))
+        except Refused as error:
+            log.info("sent anew: %s", error)
+            return False
+        return True
+
+    def _deliver(self, call: Json, files: Files | None = None) -> Json | None:
+        """Make a call and return its result; None where it will never be done."""
+        try:
+            result: Json | None = self._api.deliver(call, files)
+        except Refused as error:
+            log.warning("not delivered: %s", error)
+            return None
+        return result
+
+
+def _queue(request: Request | InlineQuery) -> object:
+    """What is answered in turn: a chat's messages, and a person's queries."""
+    if isinstance(request, InlineQuery):
+        return "queries", request.user
+    return request.address.chat_id

@@ -1,0 +1,86 @@
+"""Each update once: repeats get the first one's answer, and an edit counts if the text changed."""
+
+import hashlib
+
+from function.answers.replies import Reply
+from function.bot import Bot
+from function.delivery.kept import Answer, decode, encode
+from function.delivery.lease import Leases
+from function.state.signed import Signed
+from function.telegram import calls
+from function.telegram.types import InlineQuery, Json, Request
+
+ANSWER_SECONDS = 7200  # from the last try; Telegram puts the next off for an hour at most
+EDIT_SECONDS = 86400
+
+
+class Deduplication:
+    """Answers updates from any thread, at any replica, and works each out once."""
+
+    def __init__(self, bot: Bot, texts: Signed, leases: Leases) -> None:
+        self._bot = bot
+        self._texts = texts
+        self._leases = leases
+
+    def answer(self, update: Json) -> Json | None:
+        """Return the call that answers an update with an integer `update_id`; None: it needs none.
+
+        A repeat that comes meanwhile waits. Raises Busy and Undelivered, and then answers the
+        update when it comes again.
+        """
+        request = self._bot.read(update)
+        if request is None:
+            return None
+        with self._leases.acquire(name_of(update)):
+            return as_call(request, self.work_out(update, request))
+
+    def work_out(self, update: Json, request: Request | InlineQuery) -> Answer:
+        """Do the same for an update that was read already, and whose lease the caller holds."""
+        key = name_of(update)
+        kept = self._texts.get(key)
+        try:
+            answer = decode(kept or "")
+        except ValueError:  # nothing is kept, or by another version of this program
+            answer = self._answer_request(key, request)
+        self._texts.set(key, encode(answer), ANSWER_SECONDS)
+        return answer
+
+    def _answer_request(self, update: str, request: Request | InlineQuery) -> Answer:
+        if isinstance(request, InlineQuery):
+            return self._bot.results(request)
+        key = f"text:{request.address.chat_id}:{request.address.message_id}"
+        fingerprint = hashlib.sha256(f"{key}:{request.text}".encode(errors="replace")).hexdigest()
+        if request.edited and (
+            request.action == "mode" or not self._is_changed(key, fingerprint, update)
+        ):
+            return None
+        reply = self._bot.reply(request)
+        self._texts.set(key, f"{fingerprint} {update}", EDIT_SECONDS)
+        return reply
+
+    def _is_changed(self, key: str, fingerprint: str, update: str) -> bool:
+        """Whether a message that was answered has another text now, or had it from this update.
+
+        The latter is an update whose worker died between the text and the answer.
+        """
+        known = self._texts.get(key)
+        if known is None:
+            return False
+        text, _, by = known.partition(" ")
+        return text != fingerprint or by == update
+
+
+def as_call(request: Request | InlineQuery, answer: Answer) -> Json | None:
+    """The call that gives an answer; it changes nothing that was said before."""
+    if answer is None:
+        return None
+    if isinstance(answer, Reply) and isinstance(request, Request):
+        return calls.send_message(request.address, answer.message, as_reply=request.edited)
+    if isinstance(request, InlineQuery) and not isinstance(answer, Reply):
+        return calls.answer_inline_query(request.id, answer.articles, answer.cache_seconds)
+    raise TypeError("a query's answer for a message, or the other way round")
+
+
+def name_of(update: Json) -> str:
+    """What is leased by the one that works on an update."""
+    return f"update:{update['update_id']}"

@@ -1,0 +1,43 @@
+"""Texts in a shared store that only holders of the bot's token can have written."""
+
+import hashlib
+import hmac
+import logging
+
+from function.state.store import Store
+
+log = logging.getLogger(__name__)
+
+_DIGITS = 32
+
+
+class Signed:
+    """Reads and writes texts with a signature before them (BLAKE2b under a key from the token).
+
+    Without a token there is no secret, and the signature only tells damage.
+    """
+
+    def __init__(self, store: Store, token: str) -> None:
+        self._store = store
+        self._key = hmac.digest(token.encode(), b"store", hashlib.sha256)
+
+    def get(self, key: str, name: str = "") -> str | None:
+        """Return the text of a key; one that was not signed for `name` (the key) is deleted."""
+        kept = self._store.get(key)
+        if kept is None:
+            return None
+        signature, text = kept[:_DIGITS], kept[_DIGITS:]
+        if hmac.compare_digest(signature.encode(errors="replace"), self._sign(name or key, text)):
+            return text
+        self._store.set(key, "", 0)
+        log.warning("deleted from the store, as it was not signed by this bot: %s", key)
+        return None
+
+    def set(self, key: str, text: str, seconds: float, name: str = "") -> None:
+        """Keep a text for that many seconds, signed for `name` (the key); "" removes it."""
+        signed = self._sign(name or key, text).decode() + text if text else ""
+        self._store.set(key, signed, seconds)
+
+    def _sign(self, name: str, text: str) -> bytes:
+        signed = f"{name}\n{text}".encode(errors="replace")
+        return hashlib.blake2b(signed, key=self._key, digest_size=_DIGITS // 2).hexdigest().encode()

@@ -1,0 +1,75 @@
+"""Method calls that answer (https://core.telegram.org/bots/api#available-methods)."""
+
+from collections.abc import Sequence
+
+from function.parts import Parts, text_of
+from function.telegram.lengths import units
+from function.telegram.types import Address, Article, Json
+
+
+def send_message(address: Address, message: Parts, *, as_reply: bool = False) -> Json:
+    """The call that answers; in groups, or with `as_reply`, as a reply to the message."""
+    call: Json = {"method": "sendMessage", **_where(address, as_reply), **_content(message)}
+    return call
+
+
+def send_document(address: Address, caption: Parts, *, as_reply: bool = False) -> Json:
+    """The same with a file, which the caller adds as `document`."""
+    call = {"method": "sendDocument", **_where(address, as_reply), "caption": text_of(caption)}
+    if entities := _entities(caption):
+        call["caption_entities"] = entities
+    return call
+
+
+def edit_message(chat_id: int, message_id: int, message: Parts) -> Json:
+    """The call that puts another text into a message of the bot's own."""
+    call = {"method": "editMessageText", "chat_id": chat_id, "message_id": message_id}
+    return call | _content(message)
+
+
+def answer_inline_query(query_id: str, articles: Sequence[Article], cache_seconds: int) -> Json:
+    """The call that shows results; those not to be kept are shown to the one person alone."""
+    return {
+        "method": "answerInlineQuery",
+        "inline_query_id": query_id,
+        "results": [
+            {
+                "type": "article",
+                "id": article.id,
+                "title": article.title,
+                **({"description": article.description} if article.description else {}),
+                "input_message_content": _content(article.message, text="message_text"),
+            }
+            for article in articles
+        ],
+        "cache_time": cache_seconds,
+        "is_personal": cache_seconds == 0,
+    }
+
+
+def _where(address: Address, as_reply: bool) -> Json:
+    where: Json = {"chat_id": address.chat_id}
+    if address.thread_id is not None:
+        where["message_thread_id"] = address.thread_id
+    if address.message_id is not None and (as_reply or not address.private):
+        target = {"message_id": address.message_id, "allow_sending_without_reply": True}
+        where["reply_parameters"] = target
+    return where
+
+
+def _content(message: Parts, text: str = "text") -> Json:
+    content: Json = {text: text_of(message), "link_preview_options": {"is_disabled": True}}
+    if entities := _entities(message):
+        content["entities"] = entities
+    return content
+
+
+def _entities(message: Parts) -> list[Json]:
+    """Formatting by position (#messageentity): offset and length are in UTF-16 units."""
+    entities, offset = [], 0
+    for kind, text in message:
+        length = units(text)
+        if kind and length:
+            entities.append({"type": kind, "offset": offset, "length": length})
+        offset += length
+    return entities

@@ -1,0 +1,74 @@
+"""What the bot works with instead of the Bot API's JSON."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from function.parts import Parts
+
+Json = dict[str, Any]
+
+Action = Literal[
+    "run",
+    "document",
+    "start",
+    "help",
+    "mode",
+    "privacy",
+    "usage",
+    "unknown_command",
+    "no_text",
+    "too_long",
+]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """This bot's id, and its user name in lower case without the @; None if unknown."""
+
+    id: int | None = None
+    username: str | None = None
+
+
+@dataclass(frozen=True)
+class Address:
+    """The message to be answered: its chat, its id, and the id of the forum topic it is in."""
+
+    chat_id: int
+    message_id: int | None
+    thread_id: int | None
+    private: bool
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a message asks for.
+
+    `text` is the program, a document's file id, or the command's argument. `user` is a person's
+    id; a chat's where Telegram hides the person behind the chat or one of its channels.
+    """
+
+    address: Address
+    user: int
+    action: Action
+    text: str = ""
+    edited: bool = False
+
+
+@dataclass(frozen=True)
+class InlineQuery:
+    """One state of a text being typed after the bot's name; `offset` asks for a further page."""
+
+    id: str
+    user: int
+    text: str
+    offset: str = ""
+
+
+@dataclass(frozen=True)
+class Article:
+    """One inline result: what the list shows, and the message that a tap sends."""
+
+    id: str
+    title: str
+    description: str
+    message: Parts

@@ -1,0 +1,45 @@
+"""Method calls that answer: what Telegram needs, and nothing that it refuses."""
+
+from function.parts import code, parts
+from function.telegram.calls import answer_inline_query, edit_message, send_message
+from function.telegram.types import Address, Article
+
+
+def test_calls_hold_what_is_needed_and_no_null() -> None:
+    message = (code("4"),)
+    off = {"is_disabled": True}
+    marked = [{"type": "code", "offset": 0, "length": 1}]
+    body = {"text": "4", "entities": marked, "link_preview_options": off}
+    assert send_message(Address(5, 9, None, True), message) == {
+        "method": "sendMessage",
+        "chat_id": 5,
+        **body,
+    }
+    assert send_message(Address(-100, 9, 77, False), message) == {
+        "method": "sendMessage",
+        "chat_id": -100,
+        "message_thread_id": 77,
+        "reply_parameters": {"message_id": 9, "allow_sending_without_reply": True},
+        **body,
+    }
+    assert edit_message(5, 10, message) == {
+        "method": "editMessageText",
+        "chat_id": 5,
+        "message_id": 10,
+        **body,
+    }
+    assert "entities" not in send_message(Address(5, 9, None, True), parts("hi"))
+
+
+def test_a_private_answer_replies_where_that_is_asked_for() -> None:
+    call = send_message(Address(5, 9, None, True), parts("4"), as_reply=True)
+    assert call["reply_parameters"]["message_id"] == 9
+
+
+def test_results_that_may_not_be_kept_are_personal() -> None:
+    article = Article("id", "4", "", parts("4"))
+    kept = answer_inline_query("77", [article], 300)
+    assert (kept["cache_time"], kept["is_personal"]) == (300, False)
+    assert kept["results"][0]["input_message_content"]["message_text"] == "4"
+    fresh = answer_inline_query("77", [], 0)
+    assert (fresh["cache_time"], fresh["is_personal"], fresh["results"]) == (0, True, [])
