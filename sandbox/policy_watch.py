@@ -16,6 +16,12 @@ log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.4
 
+# What is mounted into a container is a file, not a name: it has no name any more.
+REPLACED = (
+    "{} is mounted, and outside the mount another file has replaced it, which is not in force;"
+    " cure: restart the container, or mount the folder instead of the file"
+)
+
 
 class PolicyWatch:
     """Looks at one path again and again, by name, so that a file replaced by rename is seen too.
@@ -70,6 +76,9 @@ class PolicyWatch:
         """Look once, and put what stands in the file in force if it is new, whole and good."""
         try:
             found = os.stat(self._path)
+            if not found.st_nlink:
+                self._refuse(REPLACED.format(self._path))
+                return
             stat = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
             if stat == self._last_stat and self._seen == self._judged:
                 return

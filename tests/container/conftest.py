@@ -23,6 +23,8 @@ from tools.serve import ROOT
 
 IMAGE = "calcubot-under-test"
 BASE = os.environ.get("BASE", "python:3.14-slim-trixie")
+SECRET = "container-test"
+KNOWN = {"Authorization": f"Bearer {SECRET}"}
 
 
 def output_of(
@@ -104,6 +106,7 @@ def flags(policy: Path, config: Path) -> list[str]:
         *(f"--log-opt={key}={value}" for key, value in service["logging"]["options"].items()),
         f"--mount=type=bind,source={policy},target=/app/policy.yaml,readonly",
         f"--mount=type=bind,source={config},target=/secrets/config.json,readonly",
+        "--mount=type=volume,target=/state",
         f"--mount=type=tmpfs,target={tmpfs['target']},tmpfs-size={tmpfs['tmpfs']['size']}",
     ]
 
@@ -122,11 +125,12 @@ class Container:
 
     def get(self, path: str) -> Any:
         """Return the JSON at a path."""
-        return self.http.request("GET", self.url() + path).json()
+        return self.http.request("GET", self.url() + path, headers=KNOWN).json()
 
     def ask(self, text: str) -> str:
         """Return the answer to a private message."""
-        answer = self.http.request("POST", self.url() + "/message", json=message(text))
+        url = self.url() + "/message"
+        answer = self.http.request("POST", url, json=message(text), headers=KNOWN)
         assert answer.status == 200, answer.data
         body: str = answer.json()["body"]
         return body
@@ -178,7 +182,7 @@ def start(image: str, tmp_path: Path) -> Iterator[Start]:
         name = f"calcubot-test-{os.getpid()}-{len(names)}"
         policy, secret = tmp_path / f"{name}.yaml", tmp_path / f"{name}.json"
         shutil.copy(ROOT / "policy.yaml", policy)
-        secret.write_text(json.dumps(config or {}))
+        secret.write_text(json.dumps({"WEBHOOK_SECRET": SECRET} | (config or {})))
         secret.chmod(0o600)
         names.append(name)
         docker("run", "--detach", f"--name={name}", *flags(policy, secret), *more, image)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,3 +132,23 @@ def test_the_thread_takes_an_edit_up_by_itself(
         pass
     watch.stop()
     assert allows_textwrap(sandbox)
+
+
+def test_a_mounted_file_that_is_replaced_outside_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
+    """As in a container: what is mounted stays the old file, which has no name any more."""
+    outside, mounted = tmp_path / "outside.yaml", tmp_path / "policy.yaml"
+    shutil.copy(ROOT / "policy.yaml", outside)
+    mounted.touch()
+    command = ["mount", "--bind", str(outside), str(mounted)]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("mounting needs CAP_SYS_ADMIN")
+    try:
+        watch = PolicyWatch(sandbox, mounted)
+        watch.look()
+        assert "refused" not in watch.status()
+        shutil.copy(outside, tmp_path / "new.yaml")
+        (tmp_path / "new.yaml").replace(outside)
+        watch.look()
+        assert "another file has replaced it" in watch.status()["refused"]
+    finally:
+        subprocess.run(["umount", "--lazy", str(mounted)], check=True)
