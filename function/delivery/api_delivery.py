@@ -27,6 +27,7 @@ from function.delivery.kept import Answer
 from function.delivery.lease import Leases
 from function.delivery.outbox import Outbox
 from function.errors import Busy, Refused, Undelivered
+from function.observability import events
 from function.state import Store
 from function.state.signed import Signed
 from function.telegram import calls
@@ -162,11 +163,16 @@ class ApiDelivery:
 
     def _deliver(self, call: Json, files: Files | None = None) -> Json | None:
         """Make a call and return its result; None where it will never be done."""
+        result: Json | None = None
         try:
-            result: Json | None = self._api.deliver(call, files)
+            result = self._api.deliver(call, files)
         except Refused as error:
-            log.warning("not delivered: %s", error)
-            return None
+            events.emit("delivery", logging.WARNING, result=error.code, reason=str(error))
+        except Undelivered:
+            events.emit("delivery", logging.DEBUG, result="later")
+            raise
+        else:
+            events.emit("delivery", logging.DEBUG, result="ok")
         return result
 
 

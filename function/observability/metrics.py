@@ -110,9 +110,13 @@ class _Counts:
         self._programs = counter("programs", "Programs, by how they ended", "outcome")
         self._seconds = histogram("program_seconds", "From a request to its answer")
         self._cpu_seconds = histogram("program_cpu_seconds", "CPU time of programs")
+        by_route, by_result = ("route", "status"), ("result",)
         self._by_name = {
-            "response": counter("http_requests", "By route and status", "route", "status"),
-            "delivery": counter("deliveries", "Calls of the Bot API, by result", "result"),
+            "response": (counter("http_requests", "By route and status", *by_route), by_route),
+            "delivery": (
+                counter("deliveries", "Answers, by result", *by_result),
+                by_result,
+            ),
         }
         self._unanswered = counter("unanswered", "Requests refused, ignored or limited", "event")
 
@@ -123,7 +127,8 @@ class _Counts:
             self._seconds.observe(fields["ms"] / 1000)
             self._cpu_seconds.observe(fields["cpu_ms"] / 1000)
         elif event in self._by_name:
-            self._by_name[event].labels(**fields).inc()
+            counter, labels = self._by_name[event]
+            counter.labels(*(fields[label] for label in labels)).inc()
         elif event in ("refused", "ignored", "limited"):
             self._unanswered.labels(event).inc()
 
@@ -203,8 +208,11 @@ def _store(status: Status) -> Source:
 
 def _outbox(status: Status | None) -> Source:
     def read() -> Iterator[Metric]:
-        now = status() if status else {"waiting": 0, "oldest_seconds": 0}
+        now = status() if status else {"waiting": 0, "bytes": 0, "oldest_seconds": 0, "dropped": 0}
         yield _gauge("outbox_waiting", "Answers that wait for Telegram", now["waiting"])
+        yield _gauge("outbox_bytes", "What waits, in bytes", now["bytes"])
         yield _gauge("outbox_oldest_seconds", "Since when the oldest waits", now["oldest_seconds"])
+        what = "Answers given up, because too much waited"
+        yield CounterMetricFamily("calcubot_outbox_dropped", what, now["dropped"])
 
     return read

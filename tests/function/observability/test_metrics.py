@@ -90,7 +90,7 @@ def test_what_cannot_be_read_costs_no_other_metric(served) -> None:
 
 
 def test_store_outbox_deliveries_and_requests_are_there(served, sandbox: Sandbox) -> None:
-    waiting = {"waiting": 3, "oldest_seconds": 41}
+    waiting = {"waiting": 3, "bytes": 9, "oldest_seconds": 41, "dropped": 2}
     read = served(sandbox, outbox=lambda: waiting)
     events.emit("response", logging.DEBUG, route="/webhook", status=200)
     events.emit("delivery", result="ok")
@@ -99,6 +99,7 @@ def test_store_outbox_deliveries_and_requests_are_there(served, sandbox: Sandbox
     assert "calcubot_store_degraded 0.0" in lines
     assert "calcubot_outbox_waiting 3.0" in lines
     assert "calcubot_outbox_oldest_seconds 41.0" in lines
+    assert "calcubot_outbox_dropped_total 2.0" in lines
     assert 'calcubot_http_requests_total{route="/webhook",status="200"} 1.0' in lines
     assert 'calcubot_deliveries_total{result="ok"} 1.0' in lines
     assert 'calcubot_unanswered_total{event="refused"} 1.0' in lines
