@@ -226,6 +226,7 @@ def _probe(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeResult,
     return run_probes(
         run,
         layers=in_force | policy.required_layers,
+        denied=policy.denied_syscalls,
         zygote=process.pid,
         uids=range(first, first + policy.identity.uid_count),
         rlimits=rlimits(policy),

@@ -16,6 +16,8 @@ from sandbox.kernel.syscalls import TABLES
 
 # How a path that is there is kept from a guest: refused, or out of its sight.
 _KEPT = "EACCES ENOENT EPERM"
+# What a probe that only asks gets under a policy that denies the question too.
+_UNTOLD = "PermissionError"
 _KEEPERS = frozenset({"uid", "landlock", "namespaces"})
 _ALWAYS = frozenset(ESSENTIAL)
 _X86 = ("x86_64",)
@@ -26,9 +28,10 @@ class Probe:
     """One thing that a program must not be able to do.
 
     `source` is a Python expression, whose value as text holds words of `expected` alone. `layers`
-    are those that refuse it: where
-    none of them is in force or demanded, the probe is shown but not required. One that is `alone`
-    may end its guest, and its value is then the signal's name. `machines` have the calls it makes.
+    are those that refuse it: where none of them is in force or demanded, the probe is shown but not
+    required; nor is one with `denied`, an entry of denied_syscalls, where the policy lacks that.
+    One that is `alone` may end its guest, and its value is then the signal's name. `machines` have
+    the calls it makes.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Probe:
     expected: str = "EPERM"
     layers: frozenset[str] = frozenset({"seccomp"})
     alone: bool = False
+    denied: str = ""
     machines: tuple[str, ...] = ("x86_64", "aarch64")
 
 
@@ -53,12 +57,12 @@ class ProbeResult:
 
 # _HARNESS binds what the sources use.
 PROBES = (
-    # First, for others open more where they can.
+    # First, as others open more where they can.
     Probe(
         "descriptors",
         "have descriptors but its own input and outputs",
-        "sum(call('fcntl', fd, 1, 0) != 'EBADF' for fd in range(4, 1024))",  # F_GETFD
-        "0",
+        "each(call('fcntl', fd, 1, 0) for fd in range(4, 1024))",  # F_GETFD
+        "EBADF EPERM",
         _ALWAYS,
     ),
     # network
@@ -112,7 +116,54 @@ PROBES = (
         "change another process's priority",
         "each(call('setpriority', 0, pid, 0) for pid in OTHERS)",
     ),
+    Probe(
+        "CPU clock",
+        "read another process's CPU clock, or wait for it",
+        """each(call(name, ~pid << 3 | 2, *rest) for pid in (*OTHERS, PID) for name, *rest in (
+            ('clock_gettime', bytes(16)), ('clock_getres', bytes(16)),
+            ('clock_nanosleep', 1, bytes(16), 0)))""",
+    ),
+    Probe(
+        "timer",
+        "set a timer",
+        """each((call('timer_create', 0, 0, 0), call('timerfd_create', 0, 0),
+            call('setitimer', 0, 0, 0)))""",
+    ),
+    Probe(
+        "futex",
+        "wait for or wake another process",
+        # FUTEX_WAKE, FUTEX_LOCK_PI private, futex_waitv
+        """each((call('futex', bytes(4), 1, 1, 0, 0, 0), call('futex', bytes(4), 134, 0, 0, 0, 0),
+            call('futex_waitv', 0, 0, 0, 0, 0)))""",
+    ),
+    # memory
+    Probe(
+        "shared memory",
+        "map memory that its limit does not count",
+        # MAP_SHARED | MAP_ANONYMOUS, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB
+        "each(call('mmap', 0, 1, 0, flags, -1, 0) for flags in (0x21, 0x40022))",
+    ),
+    Probe(
+        "scattered memory",
+        "map memory at addresses of its choice",
+        "each((call('mmap', 1 << 40, 1, 0, 0x22, -1, 0), call('mremap', 0, 0, 0, 3, 0)))",
+        denied="mmap(address)",
+    ),
+    Probe("merged memory", "merge memory with others'", "call('madvise', 0, 0, 12)"),
     # files
+    Probe(
+        "paths",
+        "look up or open any file",
+        """each(call(name, -100, b'.', bytes(256), 0, bytes(256)) for name in (
+            'openat', 'newfstatat', 'faccessat', 'readlinkat', 'statx', 'getxattrat'))""",
+        denied="newfstatat",
+    ),
+    Probe(
+        "page cache",
+        "see what others have read",
+        """each((call('preadv2', -1, 0, 0, 0, 8), call('mincore', 0, 0, 0),
+            call('cachestat', -1, 0, 0, 0)))""",
+    ),
     Probe(
         "openat",
         "open for writing, create or truncate a file anywhere",
@@ -167,14 +218,14 @@ PROBES = (
         "folder",
         "list a folder outside the policy's readable_paths",
         "opened('/')",  # there in every view of the files, and open to all
-        "EACCES",
+        _KEPT,
         frozenset({"landlock"}),
     ),
     Probe(
         "file names",
         "see whether a file is there",
         "call('newfstatat', -100, b'/etc/passwd', bytes(256), 0)",
-        "ENOENT",
+        _KEPT,
         frozenset({"namespaces"}),
     ),
     # the kernel
@@ -225,29 +276,31 @@ PROBES = (
     Probe(
         "identity",
         "have the ids of another program or service",
-        "len(IDS) == 1 and IDS <= {*UIDS}",
-        "True",
+        """(ids := {*os.getresuid(), *os.getresgid(), *os.getgroups()}) and (
+            len(ids) == 1 and ids <= {*UIDS})""",
+        f"True {_UNTOLD}",
         frozenset({"uid"}),
     ),
     Probe(
         "limits",
         "have other limits than the policy's",
         "sum(resource.getrlimit(which)[0] != limit for which, limit in RLIMITS)",
-        "0",
+        f"0 {_UNTOLD}",
         frozenset({"rlimits"}),
     ),
     Probe(
         "no_new_privs",
         "gain rights by running a program",
-        "libc.prctl(39, 0, 0, 0, 0)",  # PR_GET_NO_NEW_PRIVS
-        "1",
+        "told('prctl', 39, 0, 0, 0, 0)",  # PR_GET_NO_NEW_PRIVS
+        f"1 {_UNTOLD}",
         frozenset({"no_new_privs"}),
     ),
     Probe(
         "outlive",
         "outlive the zygote",
-        "(libc.prctl(2, ctypes.byref(SIGNAL), 0, 0, 0), SIGNAL.value)[1]",  # PR_GET_PDEATHSIG
-        "9",
+        # PR_GET_PDEATHSIG
+        "(told('prctl', 2, ctypes.addressof(SIGNAL), 0, 0, 0), SIGNAL.value)[1]",
+        f"9 {_UNTOLD}",
         _ALWAYS,
     ),
     Probe(
@@ -260,12 +313,13 @@ PROBES = (
     Probe(
         "core dump",
         "have the machine write a core dump, or be traced by an equal",
-        "libc.prctl(3, 0, 0, 0, 0)",  # PR_GET_DUMPABLE: RLIMIT_CORE stops no piped dump, core(5)
-        "0",
+        # PR_GET_DUMPABLE: RLIMIT_CORE stops no piped dump, core(5)
+        "told('prctl', 3, 0, 0, 0, 0)",
+        f"0 {_UNTOLD}",
         _ALWAYS,
     ),
     Probe("seccomp", "install another filter", "call('seccomp', 1, 0, 0)"),
-    # Last in its guest, for where it is possible it disturbs it.
+    # Last in its guest: where it is possible, it disturbs the rest.
     Probe("vfork", "fork by the older call", "call('vfork')", machines=_X86),
     # other instruction sets
     Probe(
@@ -296,19 +350,27 @@ PID = os.getpid()
 OTHERS = (FUNCTION, ZYGOTE, PID - 1, PID + 1)
 SIGNAL = ctypes.c_int()
 SIGINFO = bytes(8) + b"\\xff" * 4 + bytes(116)  # si_code SI_QUEUE, as sigqueue(3) has it
-IDS = {*os.getresuid(), *os.getresgid(), *os.getgroups()}
 PLACES = (b"/tmp", b"/dev/shm", b".", b"/dev/null")
 WRITING = (os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_CREAT | os.O_EXCL, os.O_TMPFILE | os.O_RDWR)
 
 NUMBERS = {name: int(number) for name, number in (each.split("=") for each in CALLS.split())}
 
-def call(name, *arguments):
+def told(name, *arguments):
     number = name if isinstance(name, int) else NUMBERS[name]
     words = (a if isinstance(a, bytes) else ctypes.c_long(a) for a in arguments)
     result = libc.syscall(ctypes.c_long(number), *words)
     if os.getpid() != PID:
         os._exit(0)  # a child that should not be
-    return errno.errorcode[ctypes.get_errno()] if result == -1 else "allowed"
+    if result == -1:
+        raise OSError(ctypes.get_errno(), name)
+    return result
+
+def call(name, *arguments):
+    try:
+        told(name, *arguments)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "allowed"
 
 def each(results):
     return " ".join(sorted(set(results)))
@@ -340,6 +402,7 @@ def run_probes(
     run: Callable[[str], Outcome],
     *,
     layers: Collection[str],
+    denied: Collection[str],
     zygote: int,
     uids: range,
     rlimits: Sequence[tuple[int, int]],
@@ -348,8 +411,9 @@ def run_probes(
     """Run every probe that this machine has, in three guests at once.
 
     `run` runs a source unchecked in a guest, from any thread. `layers` are those in force or
-    demanded; `zygote` is its process id; `uids` and `rlimits` are what guests are given; `secrets`
-    are files that no guest may read, of which those that exist are tried.
+    demanded, `denied` the policy's denied_syscalls; `zygote` is its process id; `uids` and
+    `rlimits` are what guests are given; `secrets` are files that no guest may read, of which those
+    that exist are tried.
     """
     probes = [
         Probe(path, "read a secret", f"opened({path!r})", _KEPT, _KEEPERS)
@@ -366,7 +430,14 @@ def run_probes(
         found = {}
         for results in pool.map(lambda group: _results(run, group, facts), groups):
             found.update(results)
-    return tuple(_judge(probe, found[probe.name], layers) for probe in probes)
+    return tuple(
+        _judge(
+            probe,
+            found[probe.name],
+            not probe.layers.isdisjoint(layers) and probe.denied in {"", *denied},
+        )
+        for probe in probes
+    )
 
 
 def _results(
@@ -383,8 +454,8 @@ def _results(
     return {probe.name: answers.get(probe.name, silent) for probe in probes}
 
 
-def _judge(probe: Probe, result: str, layers: Collection[str]) -> ProbeResult:
+def _judge(probe: Probe, result: str, is_required: bool) -> ProbeResult:
     words = set(result.split())
     passed = bool(words) and words <= set(probe.expected.split())
     detail = result if passed else f"{result}, not {probe.expected.replace(' ', ' or ')}"
-    return ProbeResult(probe.name, probe.shows, passed, detail, not probe.layers.isdisjoint(layers))
+    return ProbeResult(probe.name, probe.shows, passed, detail, is_required)

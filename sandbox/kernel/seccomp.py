@@ -69,17 +69,45 @@ class Unless(NamedTuple):
     wide: bool = False
 
 
+class Above(NamedTuple):
+    """Refuse when argument number `argument`, a 32-bit integer without sign, is above `value`."""
+
+    argument: int
+    value: int
+
+
+_Test = Bits | Unless | Above
+
 # open(2), asm-generic/fcntl.h: O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | __O_TMPFILE
 _WRITING: Final = 0o3 | 0o100 | 0o1000 | 0o20000000
 
 # What `name(condition)` in the policy refuses: the call, if any of the tests says so.
-CONDITIONS: Final[Mapping[str, tuple[Bits | Unless, ...]]] = {
+CONDITIONS: Final[Mapping[str, tuple[_Test, ...]]] = {
+    # clock_gettime(2): allowed are the clocks 0 to 11, of the machine and of the caller. Others are
+    # made of a process id or a descriptor, clock_getcpuclockid(3).
+    "clock_getres(others)": (Above(0, 11),),
+    "clock_gettime(others)": (Above(0, 11),),
+    "clock_nanosleep(others)": (Above(0, 11),),
     # fcntl(2): allowed are F_DUPFD, F_GETFD, F_SETFD, F_GETFL and F_DUPFD_CLOEXEC. Not owners of
     # signals, leases, locks, pipe sizes, directory watches.
     "fcntl(unsafe)": (Unless(1, (0, 1, 2, 3, 1030)),),
+    # futex(2): allowed are FUTEX_WAIT, WAKE, WAIT_BITSET and WAKE_BITSET on memory of the caller
+    # (FUTEX_PRIVATE_FLAG), the waits also by FUTEX_CLOCK_REALTIME.
+    "futex(shared)": (Unless(1, (128, 129, 137, 138, 384, 393)),),
     # ioctl(2), ioctl_tty(2): allowed are TCGETS, TCGETS2 (isatty), TIOCGWINSZ, FIONREAD,
     # FIONCLEX and FIOCLEX.
     "ioctl(unsafe)": (Unless(1, (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5450, 0x5451)),),
+    # madvise(2): allowed are NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTNEED, FREE, HUGEPAGE and
+    # NOHUGEPAGE. Not merging with other processes' pages, swapping or poisoning.
+    "madvise(unsafe)": (Unless(2, (0, 1, 2, 3, 4, 8, 14, 15)),),
+    # mmap(2): an address of one's own choice. Scattered, each page would cost two of page tables,
+    # which RLIMIT_AS does not count.
+    "mmap(address)": (Unless(0, (0,), wide=True),),
+    # mmap(2): MAP_SHARED (and with its bit MAP_SHARED_VALIDATE) and MAP_HUGETLB. RLIMIT_AS does not
+    # count what shared memory holds after munmap(2).
+    "mmap(shared)": (Bits(3, 0x1 | 0x40000),),
+    # mremap(2): MREMAP_FIXED and MREMAP_DONTUNMAP, as mmap(address).
+    "mremap(address)": (Bits(3, 0x2 | 0x4),),
     # open(2): flags that write, create or truncate.
     "open(write)": (Bits(1, _WRITING),),
     "openat(write)": (Bits(2, _WRITING),),
@@ -119,7 +147,7 @@ def build_filter(denied: Iterable[str], arch: str) -> bytes:
 
 def _verdicts(denied: frozenset[str], table: Mapping[str, int]) -> dict[int, _Code]:
     """Return for each number of the table the code that gives the verdict."""
-    conditional: dict[str, list[Bits | Unless]] = {}
+    conditional: dict[str, list[_Test]] = {}
     for entry in sorted(denied):
         name = entry.partition("(")[0]
         if not any(name in known for known in TABLES.values()):
@@ -136,7 +164,7 @@ def _verdicts(denied: frozenset[str], table: Mapping[str, int]) -> dict[int, _Co
     return codes
 
 
-def _tests(tests: list[Bits | Unless]) -> _Code:
+def _tests(tests: list[_Test]) -> _Code:
     """Return code that refuses if any test says so, and allows otherwise."""
     if not tests:
         return _ALLOWED
@@ -146,6 +174,9 @@ def _tests(tests: list[Bits | Unless]) -> _Code:
         low = _ARGUMENTS_AT + 8 * test.argument
         if isinstance(test, Bits):
             code = ((_LOAD, 0, 0, low), (_JUMP_ANY_BIT, refuse, 0, test.mask), *code)
+            continue
+        if isinstance(test, Above):
+            code = ((_LOAD, 0, 0, low), (_JUMP_AT_LEAST, refuse, 0, test.value + 1), *code)
             continue
         code = ((_JUMP_EQUAL, 0, refuse, test.values[0]), *code)
         for skipped, value in enumerate(test.values[1:], 1):

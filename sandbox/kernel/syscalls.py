@@ -118,31 +118,48 @@ _GROUPS = {
     "@chown": "chown fchown fchownat lchown",
     # Change the system time.
     "@clock": "adjtimex clock_adjtime clock_settime settimeofday",
-    # CPU emulation.
-    "@cpu-emulation": "modify_ldt",
+    # CPU emulation and modes.
+    "@cpu-emulation": "arch_prctl get_thread_area map_shadow_stack modify_ldt set_thread_area",
     # Change who the process is: user, group, capabilities, session.
     "@credentials": "@setuid capset lsm_set_self_attr setfsgid setfsuid setpgid setsid",
     # Debugging, tracing and performance monitoring.
     "@debug": "lookup_dcookie perf_event_open pidfd_getfd ptrace",
+    # Duplicate descriptors, close many.
+    "@descriptors": "close_range dup dup2 dup3",
     # Open files by handle, past every path check.
     "@file-handles": "name_to_handle_at open_by_handle_at",
+    # Open, look up, list and read files; what may be imported was imported before the fork.
+    "@file-read": """
+        access chdir faccessat faccessat2 fchdir fgetxattr file_getattr flistxattr fstat
+        fstatfs getcwd getdents getdents64 getxattr getxattrat lgetxattr listxattr
+        listxattrat llistxattr lseek lstat newfstatat open openat pread64 preadv readlink
+        readlinkat readv stat statfs statx
+    """,
     # Create, write, link, rename, delete, lock or change files; openat2 hides its flags.
     "@file-write": """
         @chown chmod copy_file_range creat fallocate fchmod fchmodat fchmodat2 file_setattr
         flock fremovexattr fsetxattr ftruncate futimesat link linkat lremovexattr lsetxattr
-        mkdir mkdirat mknod mknodat open(write) openat(write) openat2 removexattr
-        removexattrat rename renameat renameat2 rmdir sendfile setxattr setxattrat splice
-        symlink symlinkat tee truncate unlink unlinkat utime utimensat utimes vmsplice
+        mkdir mkdirat mknod mknodat open(write) openat(write) openat2 pwrite64 pwritev
+        removexattr removexattrat rename renameat renameat2 rmdir sendfile setxattr
+        setxattrat splice symlink symlinkat tee truncate umask unlink unlinkat utime
+        utimensat utimes vmsplice
+    """,
+    # Wait for events on descriptors.
+    "@io-event": """
+        epoll_create epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2
+        epoll_wait epoll_wait_old eventfd eventfd2 poll ppoll pselect6 select
     """,
     # System V IPC, POSIX message queues, pipes and memory shared between processes.
     "@ipc": """
-        memfd_create mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
-        msgctl msgget msgrcv msgsnd pipe pipe2 process_madvise process_vm_readv
-        process_vm_writev semctl semget semop semtimedop shmat shmctl shmdt shmget
+        memfd_create mmap(shared) mq_getsetattr mq_notify mq_open mq_timedreceive
+        mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd pipe pipe2 process_madvise
+        process_vm_readv process_vm_writev semctl semget semop semtimedop shmat shmctl
+        shmdt shmget
     """,
     # Ways into the kernel that no calculation needs.
     "@kernel": """
-        acct bpf membarrier memfd_secret personality quotactl quotactl_fd remap_file_pages
+        acct bpf lsm_get_self_attr lsm_list_modules membarrier memfd_secret mseal
+        personality quotactl quotactl_fd remap_file_pages rseq rseq_slice_yield
         setdomainname sethostname uprobe uretprobe userfaultfd vhangup
     """,
     # Kernel keyrings.
@@ -151,6 +168,8 @@ _GROUPS = {
     "@limits": "@resources prlimit64(set)",
     # Lock memory against swapping.
     "@memlock": "mlock mlock2 mlockall munlock munlockall",
+    # Memory that no limit counts: shared, huge, scattered, merged with that of others.
+    "@memory": "madvise(unsafe) mmap(shared) mremap(address)",
     # Load and unload kernel modules.
     "@module": "delete_module finit_module init_module",
     # Mount and unmount file systems, change the root directory.
@@ -165,10 +184,11 @@ _GROUPS = {
         accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom
         recvmmsg recvmsg sendmmsg sendmsg sendto setsockopt shutdown socket socketpair
     """,
-    # Watch what the machine and other processes do: file events, log, load.
+    # Watch what the machine and other processes do: file events, log, load, its name.
     "@observe": """
-        fanotify_init fanotify_mark get_mempolicy inotify_add_watch inotify_init
-        inotify_init1 inotify_rm_watch sysinfo syslog
+        fanotify_init fanotify_mark get_mempolicy getcpu inotify_add_watch inotify_init
+        inotify_init1 inotify_rm_watch sched_get_priority_max sched_get_priority_min
+        sysinfo syslog uname
     """,
     # Obsolete or never implemented.
     "@obsolete": """
@@ -177,13 +197,15 @@ _GROUPS = {
     """,
     # Look at, reach into or hold on to another process.
     "@other-processes": """
-        capget get_robust_list getpgid getpriority getsid ioprio_get kcmp pidfd_getfd
-        pidfd_open process_madvise process_mrelease process_vm_readv process_vm_writev
+        capget clock_getres(others) clock_gettime(others) clock_nanosleep(others)
+        futex(shared) futex_requeue futex_wait futex_waitv futex_wake get_robust_list
+        getpgid getpgrp getppid getpriority getsid ioprio_get kcmp pidfd_getfd pidfd_open
+        process_madvise process_mrelease process_vm_readv process_vm_writev
         sched_getaffinity(others) sched_getattr sched_getparam sched_getscheduler
         sched_rr_get_interval
     """,
     # Look into or push at the cache of files that all processes share.
-    "@page-cache": "cachestat fadvise64 mincore readahead",
+    "@page-cache": "cachestat fadvise64 mincore preadv2 pwritev2 readahead",
     # Memory protection keys.
     "@pkey": "pkey_alloc pkey_free pkey_mprotect",
     # Raw I/O ports.
@@ -202,12 +224,22 @@ _GROUPS = {
     "@setuid": "setgid setgroups setregid setresgid setresuid setreuid setuid",
     # Send signals, to oneself included.
     "@signal-others": "kill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo tgkill tkill",
-    # Create processes and threads, execute programs.
-    "@spawn": "clone clone3 execve execveat fork vfork",
+    # Wait for signals.
+    "@signal-wait": "pause rt_sigpending rt_sigsuspend rt_sigtimedwait signalfd signalfd4",
+    # Create processes and threads, execute programs, wait for them.
+    "@spawn": """
+        clone clone3 execve execveat fork set_robust_list set_tid_address vfork wait4
+        waitid
+    """,
     # Switch swap devices on and off.
     "@swap": "swapoff swapon",
     # Force files and memory to disk.
     "@sync": "fdatasync fsync msync sync sync_file_range syncfs",
+    # Timers.
+    "@timer": """
+        alarm getitimer setitimer timer_create timer_delete timer_getoverrun timer_gettime
+        timer_settime timerfd_create timerfd_gettime timerfd_settime times
+    """,
 }
 
 GROUPS: dict[str, tuple[str, ...]] = {g: tuple(m.split()) for g, m in _GROUPS.items()}

@@ -72,6 +72,9 @@ ENDS_ELSE = {
     "RS-066": {"cpu_limit"},  # where the interpreter takes its time to find it too deep
     "RS-083": {"error"},  # there is no sys.stderr to flood
     "RS-119": {"ok"},  # a guest ends without atexit's callbacks
+    "RS-122": {"error"},  # select(2) is refused
+    "RS-123": {"error"},  # nothing is imported that was not before
+    "RS-130": {"error"},  # timers are refused
 }
 
 

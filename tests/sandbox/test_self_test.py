@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from sandbox.fork_server.outcome import Outcome
+from sandbox.kernel.syscalls import GROUPS, TABLES
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 from sandbox.self_test import PROBES, run_probes
 from tests.conftest import ROOT
@@ -13,7 +14,7 @@ from tests.sandbox.guests import WITHOUT, given_rlimits, guests
 
 # The words that come without the layers.
 OPEN = {
-    "descriptors": "1 2 3 4",
+    "descriptors": "EBADF allowed",
     "socket": "allowed EAFNOSUPPORT EINVAL ENODEV EPERM EPROTONOSUPPORT EPROTOTYPE ESOCKTNOSUPPORT",
     "socketpair": "EFAULT",
     "connect": "EBADF",
@@ -31,6 +32,14 @@ OPEN = {
     "process_vm_readv": "allowed",
     "prlimit": "allowed ESRCH",
     "setpriority": "allowed ESRCH",
+    "CPU clock": "allowed EINVAL",
+    "timer": "allowed EFAULT EINVAL",
+    "futex": "allowed EINVAL ENOSYS EPERM",
+    "shared memory": "allowed ENOMEM",
+    "scattered memory": "allowed EINVAL",
+    "merged memory": "allowed EINVAL",
+    "paths": "allowed EFAULT EINVAL ENODATA ENOSYS EOPNOTSUPP",
+    "page cache": "allowed EBADF EFAULT EINVAL",
     "openat": "allowed EEXIST EISDIR ENOENT EOPNOTSUPP ENOTDIR",
     "open": "allowed EEXIST EISDIR ENOENT EOPNOTSUPP ENOTDIR",
     "openat2": "EINVAL",
@@ -81,11 +90,23 @@ def every_layer(policy):
         pytest.skip(f"this machine has no {', '.join(missing)}")
 
 
+# Not required of a policy whose programs may read files.
+LEFT_OPEN = {"paths", "scattered memory"}
+
+
+@pytest.fixture
+def reading(policy):
+    """A policy whose programs may read files: what keeps most of them away is not the filter."""
+    denied = policy.denied_syscalls - {*GROUPS["@file-read"], "mmap(address)"}
+    return dataclasses.replace(policy, denied_syscalls=denied)
+
+
 def probed(policy, run, *, layers, zygote, secrets=()):
     identity = policy.identity
     results = run_probes(
         run,
         layers=layers,
+        denied=policy.denied_syscalls,
         zygote=zygote,
         uids=range(identity.first_uid, identity.first_uid + identity.uid_count),
         rlimits=given_rlimits(policy),
@@ -109,7 +130,9 @@ def failed(results):
     return {name for name, result in results.items() if not result.passed}
 
 
-def test_every_required_probe_passes_in_a_guest(policy, tmp_path):
+@pytest.mark.parametrize("of", ["policy", "reading"])
+def test_every_required_probe_passes_in_a_guest(request, of, tmp_path):
+    policy = request.getfixturevalue(of)
     secret = tmp_path / "config.json"
     secret.write_text("token")
     results = in_guests(policy, secrets=[str(secret), "/no/such/secret"])
@@ -183,14 +206,31 @@ def test_without_seccomp_its_probes_fail(policy, every_layer):
         ),
     ],
 )
-def test_the_probes_of_a_missing_layer_fail(policy, without, red, tmp_path, every_layer):
+def test_the_probes_of_a_missing_layer_fail(reading, without, red, tmp_path, every_layer):
     secret = tmp_path / "config.json"
     secret.write_text("token")
     secret.chmod(0o600)
-    results = in_guests(policy, *without, secrets=[str(secret)])
+    results = in_guests(reading, *without, secrets=[str(secret)])
     if "function" in red:
         red = red | {str(secret)}
-    assert failed(results) - {"/proc/1/environ"} == red
+    assert failed(results) - {"/proc/1/environ", *LEFT_OPEN} == red
+
+
+def test_the_filter_alone_keeps_files_under_the_default_policy(policy, tmp_path, every_layer):
+    secret = tmp_path / "config.json"
+    secret.write_text("token")
+    results = in_guests(policy, "uid", "landlock", "namespaces", secrets=[str(secret)])
+    assert failed(results) == {"identity"}
+
+
+# What no guest can do without, or the probes themselves.
+BARE = {"brk", "close", "exit_group", "futex", "getrusage", "mmap", "munmap", "read", "write"}
+
+
+def test_a_stricter_policy_is_not_called_open(policy):
+    denied = {*TABLES[platform.machine()]} - BARE | policy.denied_syscalls
+    results = in_guests(dataclasses.replace(policy, denied_syscalls=frozenset(denied)))
+    assert failed(results) == set()
 
 
 def test_a_probe_is_required_where_a_layer_that_refuses_is_in_force(policy, every_layer):
@@ -215,11 +255,22 @@ def test_a_guest_that_ends_early_fails_its_probes(policy):
         ("socket", "socket"),
         ("ptrace", "ptrace"),
         ("openat(write)", "openat"),
+        ("clock_gettime(others)", "CPU clock"),
+        ("clock_nanosleep(others)", "CPU clock"),
+        ("timer_create", "timer"),
+        ("futex(shared)", "futex"),
+        ("futex_waitv", "futex"),
+        ("mmap(shared)", "shared memory"),
+        ("mremap(address)", "scattered memory"),
+        ("statx", "paths"),
+        ("madvise(unsafe)", "merged memory"),
+        ("preadv2", "page cache"),
         ("prctl(unsafe)", "attributes"),
         ("fcntl(unsafe)", "attributes"),
     ],
 )
-def test_a_policy_that_leaves_a_call_open_is_not_served(policy, call, probe):
-    weaker = dataclasses.replace(policy, denied_syscalls=policy.denied_syscalls - {call})
+def test_a_policy_that_leaves_a_call_open_is_not_served(policy, reading, call, probe):
+    whole = reading if call == "openat(write)" else policy
+    weaker = dataclasses.replace(whole, denied_syscalls=whole.denied_syscalls - {call})
     with pytest.raises(SandboxUnavailable, match=rf"\({probe}: "):
         Sandbox(weaker).start()

@@ -113,7 +113,7 @@ QUICK_MISTAKES = [
     Mistake("syscall-missing", "  - '@aio'\n", "  - io_setup\n", at="denied_syscalls"),
     Mistake("syscall-missing", "  - '@mount'\n", "  - ⌖mount\n"),
     Mistake("unknown-syscall", "'@mount'", "⌖mounts"),
-    Mistake("syscall-one-machine", "  - fcntl(unsafe)\n", "  - fcntl(unsafe)\n  - ⌖arch_prctl\n"),
+    Mistake("syscall-one-machine", "  - fcntl(unsafe)\n", "  - fcntl(unsafe)\n  - ⌖time\n"),
     # identity, layers, paths
     Mistake("uid-taken", "first_uid: 5000", "first_uid: ⌖1"),
     Mistake("uid-taken", "first_uid: 5000", "first_uid: ⌖65500"),
