@@ -8,12 +8,13 @@ Rules, in the order that they are looked at:
     forbidden-character  one that hides what a program is
     syntax               Python's own complaint, in its words
     unknown-syntax       newer than these tables
-    dunder               a name that holds two underscores
+    dunder               a name that holds two underscores, but for the forms in `_judge_dunder`
     import, relative-import, dangerous-import
                          a module that is not allowed, or what no module may be asked for
     dangerous-name       a builtin that the policy names, unless it is surely a variable
     dangerous-attribute, private-attribute
-                         an attribute that the policy names, or that begins with an underscore
+                         an attribute that the policy names, or of a module one that it does not
+                         give, or that begins with an underscore
     dangerous-text       a literal that spells one of these
     format, wraps, positional-pattern, type-parameter
                          ways to reach an attribute, or to evaluate, by text made at run time
@@ -26,12 +27,13 @@ import heapq
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from sandbox.check.hints import hint
 from sandbox.check.literals import hidden_words, is_plain_text, joined_texts, terms_of_sum, text_of
 from sandbox.check.node_kinds import KINDS, Nodes, by_identifier, by_kind, walk
 from sandbox.check.scopes import (
@@ -39,9 +41,10 @@ from sandbox.check.scopes import (
     ORDINARY_WORDS,
     Bindings,
     bindings,
-    namedtuples,
+    imported_modules,
     own_names,
     plain_texts,
+    unsure_nodes,
 )
 from sandbox.check.source import Lines, Unparsed, decode_escapes, normalised, parse
 from sandbox.policy.loader import Policy
@@ -52,20 +55,15 @@ __all__ = ["MOST_VIOLATIONS", "Violation", "check"]
 MOST_VIOLATIONS = 100
 
 # Characters that make a program look other than it is, or that no parser accepts: NUL, byte order
-# marks, bidirectional embeddings, overrides and isolates, lone surrogates, a CR without its LF.
-_FORBIDDEN_CHARACTER = re.compile("[\0\ufeff\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
-# What a class calls its own objects, whose private attributes are its own business. It proves
-# nothing, so that the policy names each private attribute that leads out of the allowed modules.
-_OWNERS = frozenset({"self", "cls", "other"})
-# Attributes that are private by name and public by the documentation of namedtuple.
-_NAMEDTUPLE_ATTRS = frozenset({"_asdict", "_field_defaults", "_fields", "_make", "_replace"})
-# `case int(x)` binds the value itself (PEP 634); other classes read attributes that they name.
+# marks, bidirectional embeddings, overrides and isolates, lone surrogates.
+_FORBIDDEN_CHARACTER = re.compile("[\0\ufeff\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Texts and no more, whatever they are read of.
+_READABLE = frozenset({"__doc__", "__name__", "__qualname__"})
+# `case int(x)` binds the value itself (PEP 634); other classes read attributes that they name, and
+# isinstance believes a subject that lies about its class.
 _SELF_MATCHING = frozenset(
     ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str")
 ) | {"tuple"}
-# What `wraps` calls, and what positional patterns are trusted for: a program that put its own there
-# would be handed `update_wrapper`, or could make a pattern read any attribute.
-_RELIED_ON = frozenset({"namedtuple", "partial"})
 # From 3.14 on, classes that plain syntax leads to make text into annotationlib.ForwardRef, whose
 # method `evaluate` runs it and accepts no positional argument; programs' own ones usually do.
 _HAS_FORWARD_REFS = sys.version_info >= (3, 14)
@@ -97,10 +95,10 @@ class _Rules:
     names: frozenset[str]
     attrs: frozenset[str]
     dunders: frozenset[str]
-    imports: frozenset[str]
-    allowed: str  # the same for a person
+    imports: Mapping[str, Set[str] | None]  # the names that each module gives
+    allowed: str  # the modules for a person
     preloaded: Mapping[str, str]
-    limited: Mapping[str, set[str]]  # {"itemgetter": {"statistics"}}
+    limited: frozenset[str]  # modules of which some public names are closed
     hidden: frozenset[str]  # attributes that are no ordinary words
     words: Sequence[tuple[re.Pattern[str], str]]  # with a text that every match holds
 
@@ -123,17 +121,58 @@ class _Program:
         return own_names(self.bound, self.methods)
 
     @cached_property
-    def namedtuples(self) -> set[str]:
-        return namedtuples(self.bound)
-
-    @cached_property
-    def classes(self) -> set[str]:
-        return {node.name for node in self.nodes.get(ast.ClassDef, ())}
-
-    @cached_property
     def methods(self) -> set[ast.AST]:
         classes = self.nodes.get(ast.ClassDef, ())
         return {one for node in classes for one in node.body if one.__class__ in DEFINITIONS}
+
+    @cached_property
+    def class_level(self) -> set[ast.AST]:
+        """What defines a method: a `def`, and both sides of `__radd__ = __add__`."""
+        found = self.methods.copy()
+        for node in self.nodes.get(ast.ClassDef, ()):
+            for one in node.body:
+                if one.__class__ is ast.Assign:
+                    found.update([*one.targets, one.value])
+        return found
+
+    @cached_property
+    def in_classes(self) -> set[ast.AST]:
+        found: set[ast.AST] = set()
+        for node in self.nodes.get(ast.ClassDef, ()):  # an outer class before its inner ones
+            if node not in found:
+                found.update(one for part in node.body for one in walk(part))
+        return found
+
+    @cached_property
+    def main_guards(self) -> set[ast.AST]:
+        """The nodes of `__name__` in `__name__ == "__main__"`, either way round."""
+        return {
+            name
+            for node in self.nodes.get(ast.Compare, ())
+            if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq)
+            for name, text in ((node.left, node.comparators[0]), (node.comparators[0], node.left))
+            if text_of(text) == "__main__"
+        }
+
+    @cached_property
+    def unsure(self) -> set[ast.AST]:
+        return unsure_nodes(self.nodes)
+
+    def is_sure(self, name: ast.expr) -> bool:
+        """Tell whether a name holds what the bindings in the text say, or the builtin for none."""
+        return "*" not in self.bound and name not in self.unsure
+
+    @cached_property
+    def modules(self) -> dict[str, str]:
+        """The names that hold modules -> their modules."""
+        preloaded = self.rules.preloaded.items()
+        absent = {name: module for name, module in preloaded if name not in self.bound}
+        return absent | imported_modules(self.bound)
+
+    @cached_property
+    def limited(self) -> dict[str, str]:
+        """The same for modules of which some public names are closed."""
+        return {name: one for name, one in self.modules.items() if one in self.rules.limited}
 
     def refuse(self, nodes: Iterable[ast.AST], rule: str, value: str, message: str) -> None:
         """Note a violation at each node; at the name after the dot if it is an attribute."""
@@ -201,18 +240,18 @@ def _rules(policy: Policy) -> _Rules:
     global _latest
     latest = _latest  # another thread may replace it meanwhile
     if latest is None or latest[0] is not policy:
-        attrs = policy.dangerous_attrs
-        limited: dict[str, set[str]] = {}
-        for module, _, attr in (attr.rpartition(".") for attr in attrs if "." in attr):
-            limited.setdefault(attr, set()).add(module)
+        attrs, given = policy.dangerous_attrs, policy.allowed_imports
+        imports = {one: frozenset(names) if names else None for one, names in given.items()}
+        limited = {attr.rpartition(".")[0] for attr in attrs if "." in attr}
+        limited |= {module for module, names in imports.items() if names}
         rules = _Rules(
             names=policy.dangerous_names,
             attrs=attrs,
             dunders=policy.allowed_dunders,
-            imports=frozenset(policy.allowed_imports),
+            imports=imports,
             allowed=", ".join(policy.allowed_imports) or "nothing",
             preloaded=policy.preloaded,
-            limited=limited,
+            limited=frozenset(limited),
             hidden=frozenset(attr for attr in attrs if "_" in attr[1:] and "." not in attr),
             words=[(word, _certain_text(word)) for word in policy.blocked_words],
         )
@@ -278,21 +317,50 @@ def _refuse_unknown(program: _Program, nodes: Iterable[ast.AST], kind: str) -> N
 
 
 def _judge_dunder(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
+    """Judge a name that holds two underscores. What gives nothing away passes.
+
+    That is a method that the policy allows, defined in a class or called on `super()`; the main
+    guard; `from __future__ import`; reading a text such as `__name__`; a name that is mangled into
+    the program's own class; and a line of underscores.
+    """
     if not name.strip("_"):  # `for __ in range(3)`
         nodes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    elif name in program.rules.dunders:
+        nodes = [node for node in nodes if node not in program.class_level]
+        nodes = [node for node in nodes if not _is_of_super(program, node)]
+    elif name == "__future__":
+        nodes = [node for node in nodes if not isinstance(node, ast.ImportFrom) or node.level]
+    elif name[:2] == "__" and not name.endswith("__"):
+        nodes = [node for node in nodes if not _is_mangled(program, node)]
+    if name in _READABLE:
+        nodes = [node for node in nodes if not _is_read(node)]
+    if name == "__name__":
+        nodes = [node for node in nodes if node not in program.main_guards]
+    message = f"`{name}` may not be used here"
     if name in program.rules.dunders:
-        nodes = [node for node in nodes if node not in program.methods and not _is_of_super(node)]
-    message = f"`{name}` may not be used here: names with two underscores are closed"
-    if name == "__name__" and all(isinstance(node, ast.Name) for node in nodes):
-        message += "; a program here is always the main one, so leave the `if` out"
+        message += f", but as a method in a class, and on super: `super().{name}(...)`"
+    else:
+        message += hint(name) or ": names with two underscores are closed"
     program.refuse(nodes, "dunder", name, message)
 
 
-def _is_of_super(node: ast.AST) -> bool:
+def _is_of_super(program: _Program, node: ast.AST) -> bool:
     match node:
-        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[], keywords=[])):
-            return True
+        case (
+            ast.Attribute(value=ast.Call(ast.Name("super") as name, [], []))
+            | ast.Attribute(value=ast.Call(ast.Name("super") as name, [ast.Name(), ast.Name()], []))
+        ):
+            return "super" not in program.bound and program.is_sure(name)
     return False
+
+
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+
+
+def _is_mangled(program: _Program, node: ast.AST) -> bool:
+    kinds = (ast.Name, ast.Attribute, *DEFINITIONS)
+    return isinstance(node, kinds) and node in program.in_classes
 
 
 def _judge_variable(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
@@ -318,9 +386,7 @@ def _judge_bound(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None
 
 
 def _refuse_name(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
-    message = f"`{name}` may not be used here"
-    if name == "input":
-        message += ": nothing can be typed in; write the value into the program"
+    message = f"`{name}` may not be used here{hint(name)}"
     program.refuse(nodes, "dangerous-name", name, message)
 
 
@@ -331,18 +397,9 @@ def _judge_definition(program: _Program, name: str, nodes: Sequence[ast.AST]) ->
 
 def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
     _judge_attr(program, attr, nodes)
-    if attr.startswith("_"):
-        owners = _OWNERS | program.classes
-        others = [
-            node
-            for node in nodes
-            if not (isinstance(node.value, ast.Name) and node.value.id in owners)
-        ]
-        _refuse_private(program, attr, others)
-    if attr in _RELIED_ON:
-        replaced = [node for node in nodes if not isinstance(node.ctx, ast.Load)]
-        program.refuse(replaced, "dangerous-attribute", attr, f"`.{attr}` may not be replaced")
-    if attr in program.rules.limited:
+    if attr.startswith("_") and "__" not in attr:
+        _judge_private(program, attr, nodes)
+    if program.limited:
         _judge_limited(program, attr, nodes)
     if attr == "format":
         _judge_formats(program, nodes)
@@ -353,27 +410,37 @@ def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute
 
 
 def _judge_attr(program: _Program, attr: str, nodes: Sequence[ast.AST]) -> None:
-    if attr in program.rules.attrs:
-        program.refuse(nodes, "dangerous-attribute", attr, f"`.{attr}` may not be used here")
+    if attr in program.rules.attrs and "__" not in attr:
+        message = f"`.{attr}` may not be used here{hint(attr)}"
+        program.refuse(nodes, "dangerous-attribute", attr, message)
 
 
-def _refuse_private(program: _Program, attr: str, nodes: Sequence[ast.AST]) -> None:
-    if "__" not in attr and attr not in _NAMEDTUPLE_ATTRS and attr not in program.rules.attrs:
-        message = f"`.{attr}` may not be used here: it is private, by its first underscore"
-        program.refuse(nodes, "private-attribute", attr, message)
+def _judge_private(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
+    # An object's own are its own business: nothing in the text tells whose it is, so the policy
+    # names each private attribute that leads anywhere. A module's are not in its view.
+    of_modules = [node for node in nodes if _names(node.value, program.modules)]
+    message = f"`.{attr}` may not be used here: it is private, by its first underscore"
+    program.refuse(of_modules, "private-attribute", attr, message)
 
 
 def _judge_limited(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
-    named: dict[str, list[ast.AST]] = {}
     for node in nodes:
-        if isinstance(node.value, ast.Name):
-            named.setdefault(node.value.id, []).append(node)
-    for name, its in named.items():
-        modules = {one.value for one in program.bound.get(name, ())}
-        modules.add(program.rules.preloaded.get(name))
-        for module in program.rules.limited[attr] & modules:
-            message = f"`.{attr}` of `{module}` may not be used here"
-            program.refuse(its, "dangerous-attribute", attr, message)
+        if (module := _names(node.value, program.limited)) and _is_closed(program, module, attr):
+            path = f"{module}.{attr}"
+            message = f"`.{attr}` of `{module}` may not be used here{hint(path)}"
+            program.refuse([node], "dangerous-attribute", attr, message)
+
+
+def _names(node: ast.expr, modules: Mapping[str, str]) -> str | None:
+    return modules.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def _is_closed(program: _Program, module: str, name: str) -> bool:
+    """Tell whether a module does not give a name; that of a submodule it does."""
+    rules = program.rules
+    given = rules.imports.get(module)
+    is_missing = given is not None and name not in given and f"{module}.{name}" not in rules.imports
+    return is_missing or f"{module}.{name}" in rules.attrs
 
 
 def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
@@ -381,7 +448,9 @@ def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
     plain = plain_texts(names, program.bound)
 
     def is_plain(base: ast.expr) -> bool:
-        return base.id in plain if isinstance(base, ast.Name) else is_plain_text(base)
+        if isinstance(base, ast.Name):
+            return base.id in plain and program.is_sure(base)
+        return is_plain_text(base)
 
     message = (
         "`.format` works here on text in quotes, with no dot or bracket in its fields; "
@@ -425,8 +494,6 @@ def _judge_type_parameter(program: _Program, name: str, nodes: Sequence[ast.AST]
 
 def _judge_attr_of_pattern(program: _Program, attr: str, nodes: Sequence[ast.MatchClass]) -> None:
     _judge_attr(program, attr, nodes)
-    if attr.startswith("_"):
-        _refuse_private(program, attr, nodes)
     if attr in _JUDGED_BY_CALL:
         message = f"`{attr}` may not be used in a pattern"
         program.refuse(nodes, "dangerous-attribute", attr, message)
@@ -436,8 +503,8 @@ def _judge_class_patterns(program: _Program, nodes: Sequence[ast.MatchClass]) ->
     for node in nodes:
         if node.patterns:
             name = node.cls.id if isinstance(node.cls, ast.Name) else ""
-            binds_itself = name in _SELF_MATCHING and name not in program.bound
-            if not binds_itself and name not in program.namedtuples:
+            is_builtin = name in _SELF_MATCHING and program.is_sure(node.cls)
+            if not is_builtin or name in program.bound:
                 message = "name the attributes in this pattern, as in `case Point(x=a, y=b)`"
                 program.refuse([node], "positional-pattern", name, message)
 
@@ -450,7 +517,10 @@ def _judge_imports(program: _Program, nodes: Sequence[ast.Import]) -> None:
 
 def _judge_module(program: _Program, module: str, node: ast.AST) -> None:
     if module not in program.rules.imports:
-        message = f"`{module}` may not be imported here; allowed: {program.rules.allowed}"
+        what = hint(module, module.partition(".")[0])
+        message = (
+            f"`{module}` may not be imported here{what or f'; allowed: {program.rules.allowed}'}"
+        )
         program.refuse([node], "import", module, message)
 
 
@@ -462,13 +532,16 @@ def _judge_imports_from(program: _Program, nodes: Sequence[ast.ImportFrom]) -> N
             module = "." * node.level + module
             message = f"`{module}` may not be imported here: a program is in no package"
             program.refuse([node], "relative-import", module, message)
-        else:
+        elif module != "__future__":
             _judge_module(program, module, node)
         for alias in node.names:
             name = normalised(alias.name)
-            is_dangerous = name in rules.names or name in rules.attrs
-            if is_dangerous or name.startswith("_") or f"{module}.{name}" in rules.attrs:
-                message = f"`{name}` may not be imported from `{module}`"
+            is_given = name in (rules.imports.get(module) or ())
+            is_dangerous = name in rules.attrs or (name in rules.names and not is_given)
+            is_dangerous |= name.startswith("_")
+            if is_dangerous or (name != "*" and _is_closed(program, module, name)):
+                what = hint(f"{module}.{name}", name)
+                message = f"`{name}` may not be imported from `{module}`{what}"
                 program.refuse([alias], "dangerous-import", name, message)
             if name == "wraps" and alias.asname:
                 _refuse_wraps(program, [alias])

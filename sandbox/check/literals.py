@@ -21,16 +21,10 @@ _DEEPEST_FIELD = 2  # str.format raises ValueError beyond (Objects/stringlib/uni
 
 
 def hidden_words(text: str, hidden: frozenset[str]) -> Iterator[str]:
-    """Yield the words of a text that are in `hidden` or hold two underscores beside a letter.
-
-    Words in `hidden` hold an underscore. A line drawn with underscores is no word, but for exactly
-    two, of which `"__" + name` is made.
-    """
+    """Yield the words of a text that are in `hidden`, all of which hold an underscore."""
     text = normalised(text)
     if "_" in text:
-        for word in _WORD.findall(text):
-            if word in hidden or ("__" in word and (word.strip("_") or text == "__")):
-                yield word
+        yield from filter(hidden.__contains__, _WORD.findall(text))
 
 
 def joined_texts(terms: list[ast.expr]) -> Iterator[str]:

@@ -17,9 +17,10 @@ __all__ = [
     "ORDINARY_WORDS",
     "Bindings",
     "bindings",
-    "namedtuples",
+    "imported_modules",
     "own_names",
     "plain_texts",
+    "unsure_nodes",
 ]
 
 # Words that people name variables with. Other dangerous names are refused in every position.
@@ -89,23 +90,39 @@ def plain_texts(names: Iterable[str], bound: Bindings) -> set[str]:
     return {name for name, its in values.items() if its <= plain}
 
 
-def namedtuples(bound: Bindings) -> set[str]:
-    """Return the names that are bound only to classes that namedtuple makes."""
+def unsure_nodes(nodes: Nodes) -> set[ast.AST]:
+    """Return what is evaluated in a class's scope, whose metaclass may bind any name.
 
-    def only(module: str) -> set[str]:
-        return {name for name, its in bound.items() if all(one.value == module for one in its)}
+    The bodies of functions and lambdas are not; their defaults, decorators and annotations are.
+    """
+    found: set[ast.AST] = set()
+    todo: list[Any] = [node.body for node in nodes.get(ast.ClassDef, ())]
+    while todo:
+        node = todo.pop()
+        kind = node.__class__
+        if kind is list:
+            todo += node
+        elif kind in DEFINITIONS:
+            todo += [node.args, node.decorator_list, node.returns]
+        elif kind is ast.Lambda:
+            todo.append(node.args)
+        elif kind is ast.ClassDef:  # its body is among the first ones
+            todo += [node.decorator_list, node.bases, node.keywords]
+        elif kind in KINDS:
+            found.add(node)
+            todo += KINDS[kind].held(node)
+    return found
 
-    functions, modules = only("collections.namedtuple"), only("collections")
 
-    def makes_namedtuple(value: ast.expr | str | None) -> bool:
-        match value:
-            case ast.Call(func=ast.Name(id=name)):
-                return name in functions
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="namedtuple")):
-                return name in modules
-        return False
-
-    return {name for name, its in bound.items() if all(makes_namedtuple(one.value) for one in its)}
+def imported_modules(bound: Bindings) -> dict[str, str]:
+    """Return the names that are bound to one module by imports alone -> that module."""
+    return {
+        name: its[0].value
+        for name, its in bound.items()
+        if isinstance(its[0].node, ast.Import)
+        and isinstance(its[0].value, str)
+        and all(one.value == its[0].value for one in its)
+    }
 
 
 def own_names(bound: Bindings, methods: Set[ast.AST]) -> set[str]:

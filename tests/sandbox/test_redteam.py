@@ -59,8 +59,9 @@ def test_no_escape_succeeds_with_the_checker_off(hasty, program):
 def test_no_escape_succeeds_as_a_user_sends_it(hasty, program):
     outcome = hasty.run(program["source"])
     assert "PWNED" not in outcome.output + outcome.error
-    if program in REFUSED:
-        assert outcome.kind in {"rejected", "syntax_error"}
+    if program in REFUSED and program["id"] != "AB-146":  # text that says `__x__`: no escape
+        assert outcome.kind in {"rejected", "syntax_error", "error"}
+        assert "REACHED" not in outcome.output
 
 
 # What the corpus calls by one word.

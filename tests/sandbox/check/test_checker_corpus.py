@@ -1,4 +1,4 @@
-"""Hostile programs are refused and benign ones are not, by the repository's own policy."""
+"""Hostile programs are refused or fail, and benign ones pass, by the repository's own policy."""
 
 import ast
 import json
@@ -10,12 +10,20 @@ import pytest
 
 from sandbox.check.checker import check
 from sandbox.policy.loader import Policy
+from sandbox.sandbox import Sandbox
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 
-# A table of names such as `__init__` cannot be told from the text that attribute access by text is
-# made of; an attack of the corpus has the same form.
-KNOWN_FALSE_REJECTIONS = {"b0455"}
+# Text that says `__x__` is no way to an attribute; programs print tables of such names.
+HARMLESS = {"AB-146"}
+# Benign programs that stay refused, and by which rule.
+ON_PURPOSE = {
+    "b0418": "import",
+    "b0479": "dunder",
+    "b0503": "import",
+    "b0512": "dangerous-name",
+    "b0514": "dangerous-name",
+}
 
 
 def read(name: str) -> list[dict[str, Any]]:
@@ -32,33 +40,28 @@ def parses(source: str) -> bool:
     return True
 
 
-ATTACKS = [row for row in read("attacks.jsonl") if row["expect"].get("checker") == "reject"]
-BENIGN = [row for row in read("benign.jsonl") if parses(row["source"])]
-ON_PURPOSE = [row for row in BENIGN if row.get("expect_reject")]
-BENIGN_ROWS = [
-    row for row in BENIGN if row not in ON_PURPOSE and row["id"] not in KNOWN_FALSE_REJECTIONS
+ATTACKS = [
+    row
+    for row in read("attacks.jsonl") + read("attacks-2.jsonl")
+    if row["expect"].get("checker") == "reject" or row["expect"].get("reject_or_fail")
 ]
+BENIGN = [row for row in read("benign.jsonl") if parses(row["source"])]
 
 
 @pytest.mark.parametrize("row", ATTACKS, ids=lambda row: row["id"])
-def test_an_attack_is_refused(row: dict[str, Any], policy: Policy) -> None:
+def test_an_attack_is_refused_or_fails(
+    row: dict[str, Any], policy: Policy, sandbox: Sandbox
+) -> None:
     found = {one.rule for one in check(row["source"], policy)}
-    assert found
     assert "syntax" not in found or not parses(row["source"])
+    if not found:
+        outcome = sandbox.run(row["source"])
+        assert ("REACHED" not in outcome.output) == (row["id"] not in HARMLESS)
 
 
-@pytest.mark.parametrize("row", BENIGN_ROWS, ids=lambda row: row["id"])
-def test_a_benign_program_passes(row: dict[str, Any], policy: Policy) -> None:
-    assert check(row["source"], policy) == []
-
-
-@pytest.mark.parametrize("row", ON_PURPOSE, ids=lambda row: row["id"])
-def test_a_program_is_refused_on_purpose(row: dict[str, Any], policy: Policy) -> None:
-    rule = {"dunder": "dunder", "import": "import", "builtin": "dangerous-name"}
-    assert rule[row["expect_reject"]] in {one.rule for one in check(row["source"], policy)}
-
-
-def test_known_false_rejections_are_still_needed(policy: Policy) -> None:
-    for row in BENIGN:
-        if row["id"] in KNOWN_FALSE_REJECTIONS:
-            assert check(row["source"], policy)
+@pytest.mark.parametrize("row", BENIGN, ids=lambda row: row["id"])
+def test_a_benign_program_passes_unless_refused_on_purpose(
+    row: dict[str, Any], policy: Policy
+) -> None:
+    wanted = {ON_PURPOSE[row["id"]]} if row["id"] in ON_PURPOSE else set()
+    assert {one.rule for one in check(row["source"], policy)} == wanted
