@@ -347,13 +347,13 @@ def test_a_closed_sandbox_answers_that_it_is_unavailable_and_leaves_no_process(
 def test_a_reload_loses_no_program_and_mixes_no_policies(own_sandbox: Sandbox) -> None:
     """Every answer is by the old policy or by the new one, checker and guest alike."""
     narrow = own_sandbox.policy
-    wide = dataclasses.replace(narrow, allowed_imports={**narrow.allowed_imports, "textwrap": None})
+    wide = dataclasses.replace(narrow, allowed_imports={**narrow.allowed_imports, "html": None})
     stop = threading.Event()
 
     def ask() -> set[tuple[str, str]]:
         seen = set()
         while not stop.is_set():
-            outcome = own_sandbox.run("import textwrap\ntextwrap.dedent(' x')")
+            outcome = own_sandbox.run("import html\nhtml.escape('x')")
             seen.add((outcome.kind, outcome.output))
         return seen
 

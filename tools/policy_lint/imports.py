@@ -10,7 +10,7 @@ from sandbox.check.checker import check
 from sandbox.policy.loader import Policy, did_you_mean
 from tools.policy_lint.finding import Finding, Rule, finding
 from tools.policy_lint.interpreter import Interpreter
-from tools.policy_lint.modules import gives, pure
+from tools.policy_lint.modules import gives_beyond, pure
 from tools.policy_lint.subject import Subject
 
 MISSING = Rule(
@@ -70,7 +70,7 @@ RULES = {rule.id: rule for rule in (MISSING, FAILS, IMPURE, UNREVIEWED, EXPOSES,
 def find(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
     """Modules that are missing or impure, and what the others expose."""
     for module, place in subject.entries("allowed_imports"):
-        what = gives(module)
+        what = gives_beyond(module, interpreter.policy.allowed_imports.get(module))
         if what:
             message = f"{module} gives programs {what}"
             cure = f"delete it, or accept it: # accept {IMPURE.id}: REASON"

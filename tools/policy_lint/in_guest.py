@@ -1,16 +1,18 @@
 """Runs in a guest, unchecked: what programs can reach from the allowed modules by attributes.
 
 Read as text and sent as a program, with a last line that prints `answer(question)` as JSON. A
-question has `modules`, `closed` (attributes that the policy refuses), `names` (that it refuses) and
-`outside` (modules whose classes and functions reach outside the process).
+question has `modules` (with the names that each gives), `closed` (attributes that the policy
+refuses), `names` (that it refuses) and `outside` (modules whose classes and functions reach outside
+the process).
 """
 
 import builtins
-import importlib
 import operator
+import sys
 import types
+from typing import Any
 
-Question = dict[str, list[str]]
+Question = dict[str, Any]
 
 _HOPS = 3
 _CODE_MAKERS = (types.FunctionType, types.CodeType, types.ModuleType, types.FrameType)
@@ -38,12 +40,13 @@ def _dangerous(question: Question) -> list[tuple[object, str]]:
     return found
 
 
-def _reach(start: str, question: Question, names: set[str]) -> tuple[list[object], list[object]]:
+def _reach(
+    start: str, module: object, question: Question, names: set[str]
+) -> tuple[list[object], list[object]]:
     """Paths to modules that are not allowed, and paths to objects as bad as those."""
     modules: list[object] = []
     objects: list[object] = []
     dangerous = _dangerous(question)
-    module = importlib.import_module(start)
     seen = {id(module)}
     waiting: list[tuple[list[str], object]] = [([start], module)]
     for path, thing in waiting:
@@ -52,7 +55,7 @@ def _reach(start: str, question: Question, names: set[str]) -> tuple[list[object
             if name.startswith("_") or not {name, f"{start}.{name}"}.isdisjoint(question["closed"]):
                 continue
             here = [*path, name]
-            if isinstance(value, types.ModuleType):
+            if isinstance(value, types.ModuleType) and not value.__name__.startswith(f"{start}."):
                 if value.__name__ not in question["modules"]:
                     modules.append([here, value.__name__])
                 continue
@@ -74,9 +77,11 @@ def answer(question: Question) -> dict[str, object]:
     modules: list[object] = []
     objects: list[object] = []
     missing: dict[str, str] = {}
-    for start in question["modules"]:
+    make_views = sys.modules["sandbox.fork_server.module_views"].module_views
+    for start, gives in question["modules"].items():
         try:
-            found = _reach(start, question, names)
+            views = make_views({start: gives}, frozenset(question["closed"]))
+            found = _reach(start, views[start], question, names)
         except BaseException as error:  # whatever a module does when it is imported
             missing[start] = f"{type(error).__name__}: {error}"
             continue

@@ -18,7 +18,7 @@ from sandbox.fork_server.zygote_process import (
 )
 from sandbox.kernel import layers, syscalls
 from sandbox.policy.loader import Identity, Limits, Policy, Rlimits
-from tools.policy_lint.modules import OUTSIDE, gives
+from tools.policy_lint.modules import OUTSIDE, gives_beyond
 
 _EXPLORER = Path(__file__).with_name("in_guest.py")
 
@@ -152,8 +152,8 @@ class Interpreter:
     def _explorer(self) -> str:
         policy = self.policy
         question = {
-            "modules": self._modules,
-            "closed": sorted(policy.dangerous_attrs | policy.dangerous_names),
+            "modules": {name: policy.allowed_imports[name] for name in self._modules},
+            "closed": sorted(policy.dangerous_attrs),
             "names": sorted(policy.dangerous_names),
             "outside": OUTSIDE,
         }
@@ -192,15 +192,15 @@ class Interpreter:
         """Allowed modules that are there; impure ones need no exploring."""
         return [
             name
-            for name in self.policy.allowed_imports
-            if name not in self.missing and gives(name) is None
+            for name, names in self.policy.allowed_imports.items()
+            if name not in self.missing and gives_beyond(name, names) is None
         ]
 
     def _variant(self, modules: list[str]) -> Policy:
         """The policy as any machine can try it, with the bounds of _ROOMY."""
         return replace(
             self.policy,
-            allowed_imports=dict.fromkeys(modules),
+            allowed_imports={name: self.policy.allowed_imports[name] for name in modules},
             preloaded={n: m for n, m in self.policy.preloaded.items() if m in modules},
             required_layers=frozenset(layers.ESSENTIAL),
             limits=_ROOMY,

@@ -1,6 +1,7 @@
 """What the modules that are no pure computation give a program: files, network, processes ..."""
 
 import sys
+from collections.abc import Iterable
 
 _GIVES = {
     "files": """
@@ -35,6 +36,18 @@ GIVES = {name: what for what, names in _GIVES.items() for name in names.split()}
 # One function each, or a command line, that the rest of its package has not.
 GIVES |= {"json.tool": "files", "collections.__main__": "files"}
 
+# Of impure modules, what is computation all the same; after a minus, what is not.
+_HALVES = {
+    "abc": "-update_abstractmethods get_cache_token",
+    "copy": "-replace",
+    "dataclasses": "-make_dataclass",
+    "enum": "-property global_enum global_enum_repr global_flag_repr global_str verify",
+    "sys": """
+        argv byteorder exit float_info float_repr_style getrecursionlimit getsizeof hash_info
+        int_info intern maxsize maxunicode platform stdout version version_info""",
+    "typing": "-get_type_hints ForwardRef evaluate_forward_ref no_type_check runtime_checkable",
+}
+
 # What reaches outside the process; an object made there is as bad as the module.
 OUTSIDE = sorted(
     name
@@ -53,6 +66,18 @@ def gives(module: str) -> str | None:
     if module.startswith("_") and module in sys.stdlib_module_names:
         return "the interpreter's insides"
     return None
+
+
+def gives_beyond(module: str, names: Iterable[str] | None) -> str | None:
+    """What an entry of allowed_imports gives beyond computation: a module, or names of it."""
+    what = gives(module)
+    if what is None or names is None or module not in _HALVES:
+        return what
+    listed = _HALVES[module]
+    is_denied = listed.startswith("-")
+    judged = set(listed.lstrip("-").split())
+    bad = [name for name in names if name.startswith("_") or (name in judged) == is_denied]
+    return f"{what}, by {bad[0]}" if bad else None
 
 
 def pure() -> set[str]:

@@ -96,17 +96,19 @@ _NAMES = {
     ),
 }
 _ATTRS = {
-    "is a module, on this version of Python or another": (
-        "_casefix _collections_abc _compiler _constants _os _parser _random _re _sre _string _sys"
-        " abc bltns codecs copyreg decoder encoder enum modules scanner sys tool"
+    "runs code": "eval exec",
+    "reads or sets attributes by text, or evaluates text": (
+        "Formatter UserDict UserList UserString _add_member_ _attr_type _cls_type _convert_"
+        " _evaluate _get_mixins_ attrgetter delattr format_map getattr methodcaller partialmethod"
+        " setattr singledispatch singledispatchmethod statistics.itemgetter update_wrapper vformat"
     ),
-    "runs code, or reads the system's random source": "_urandom eval exec",
-    "reads attributes by text, or evaluates text": (
-        "Formatter _convert_ _evaluate attrgetter convert_field delattr format_field format_map"
-        " get_field get_value getattr methodcaller setattr singledispatch singledispatchmethod"
-        " statistics.itemgetter update_wrapper vformat"
+    "leads to the classes behind a value": "mro",
+    "leads to code, namespaces or classes, where a text spells it": (
+        "__annotations__ __base__ __bases__ __builtins__ __class__ __closure__ __code__"
+        " __context__ __defaults__ __dict__ __func__ __getattribute__ __globals__ __import__"
+        " __kwdefaults__ __loader__ __match_args__ __module__ __mro__ __objclass__ __prepare__"
+        " __reduce__ __reduce_ex__ __self__ __spec__ __subclasses__ __traceback__ __wrapped__"
     ),
-    "leads to the object or classes behind a value": "mro obj",
     "shows the inside of a frame, generator or function, on another version of Python": (
         "ag_suspended co_branches cr_suspended f_generator func_code func_globals gi_suspended"
     ),
@@ -137,10 +139,10 @@ _UNSAFE_DUNDERS = (
 )
 # Special methods that object and the builtin types have not.
 _MORE_DUNDERS = (
-    "__aenter__ __aexit__ __bytes__ __cause__ __complex__ __copy__ __deepcopy__ __delete__"
-    " __enter__ __exit__ __get__ __ifloordiv__ __imatmul__ __imod__ __ipow__ __irshift__"
-    " __ilshift__ __itruediv__ __length_hint__ __matmul__ __missing__ __post_init__ __rmatmul__"
-    " __set__ __set_name__ __slots__ __match_args__"
+    "__aenter__ __aexit__ __aiter__ __anext__ __await__ __bytes__ __cause__ __complex__"
+    " __copy__ __deepcopy__ __delete__ __enter__ __exit__ __get__ __ifloordiv__ __imatmul__"
+    " __imod__ __ipow__ __irshift__ __ilshift__ __itruediv__ __length_hint__ __matmul__"
+    " __missing__ __post_init__ __rmatmul__ __set__ __set_name__ __slots__ __match_args__"
 )
 
 

@@ -250,7 +250,7 @@ PASSED = [
     "def main(): return '__main__' == __name__",
     "f.__name__, f.__qualname__, f.__doc__, type(x).__name__",
     "'__', '__init__', 'snake__case', '_' + '_', s.startswith('__'), 'the __len__ of it'",
-    "class A:\n    __n = 0\n    def __init__(self): self.__x = A.__n\n    def __f(self): return __y",
+    "class A:\n    __n = 0\n    def __init__(self): self.__x = A.__n\n    def __f(self): __y",
     "class A:\n    def __add__(self, o): return 1\n    __radd__ = __add__\n    __hash__ = None",
     "class A:\n    __slots__ = ('x',)\n    def __repr__(self): return super().__repr__()",
     "class A(B):\n    def __init__(self, x): super(A, self).__init__(x)",

@@ -47,8 +47,6 @@ def follow(text: str, found: Finding) -> str:
         lines.insert(lines.index("dangerous_attrs:") + 1, f"  - {match[1]}")
     elif re.match(r"add `- ", cure):
         lines[line + 1 : line + 1] = [f"  {entry}" for entry in re.findall("`(- [^`]+)`", cure)]
-    elif "allowed_dunders" in lines[line]:
-        lines[line] = re.sub(rf"{re.escape(found.value)},? *", "", lines[line])
     elif "delete the comment" in cure:
         lines[line] = lines[line][:column].rstrip()
     elif re.search(r"\bdelete (it|the entry|one)", cure):

@@ -18,7 +18,7 @@ CHANGES = [
     ("  - open\n", "", "weaker", "dangerous_names loses open", "may use the name"),
     ("  - open\n", "  - open\n  - super\n", "stronger", "dangerous_names gains super", ""),
     ("  - f_back\n", "", "weaker", "dangerous_attrs loses f_back", "may read the attribute"),
-    ("allowed_dunders: []", "allowed_dunders: [__del__]", "weaker", "gains __del__", "define"),
+    ("  - __init__\n", "  - __init__\n  - __del__\n", "weaker", "gains __del__", "define"),
     ("cpu_seconds: 2", "cpu_seconds: 7", "weaker", "cpu_seconds grows", "to 7: Seconds"),
     ("cpu_seconds: 2", "cpu_seconds: 1", "stronger", "cpu_seconds shrinks", "to 1: Seconds"),
     ("stack_mib: 8", "stack_mib: 9", "weaker", "stack_mib grows", ""),
@@ -36,7 +36,7 @@ CHANGES = [
 
 SAME = {
     "comments": ("version: 1", "version: 1  # first"),
-    "order": ("  - array\n  - bisect\n", "  - bisect\n  - array\n"),
+    "order": ("  - fractions\n  - functools\n", "  - functools\n  - fractions\n"),
     "quotes": ("  - math\n", "  - 'math'\n"),
     "a group by its members": ("  - '@keyring'\n", "  - add_key\n  - keyctl\n  - request_key\n"),
     "a denial said twice": ("  - '@debug'\n", "  - '@debug'\n  - ptrace\n"),

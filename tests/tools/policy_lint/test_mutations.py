@@ -28,7 +28,7 @@ NAMES = """
 """
 ATTRS = """
     ag_frame cr_frame cr_origin f_back f_builtins f_globals f_locals gi_code gi_frame gi_yieldfrom
-    tb_frame tb_next co_code co_consts sys enum codecs mro obj format_map vformat get_field
+    tb_frame tb_next co_code co_consts mro format_map vformat UserDict _add_member_ __globals__
 """
 DENIED = re.findall(r"  - '@\w[\w-]*'\n|  - \w+\(\w+\)\n", POLICY.split("denied_syscalls:")[1])
 
@@ -44,7 +44,7 @@ QUICK_MISTAKES = [
     Mistake("yaml-value", "cpu_seconds: 2", "cpu_seconds: ⌖010"),
     Mistake("yaml-value", "cpu_seconds: 2", "cpu_seconds: ⌖1:30"),
     Mistake("yaml-value", "cpu_seconds: 2", "cpu_seconds:⌖"),
-    Mistake("yaml-value", "allowed_dunders: []", "allowed_dunders:⌖"),
+    Mistake("yaml-value", "warm_up: []", "warm_up:⌖"),
     Mistake("duplicate-key", "rlimits:\n", "rlimits:\n  cpu_seconds: 1\n", at="  cpu_seconds: 2"),
     Mistake("duplicate-entry", "  - json\n", "  - json\n  - ⌖json\n"),
     Mistake("duplicate-entry", "  - eval\n", "  - eval\n  - ⌖eval\n"),
@@ -93,9 +93,9 @@ QUICK_MISTAKES = [
     Mistake("honest-refused", "  - f_back\n", "  - f_back\n  - ⌖sqrt\n"),
     Mistake("warm-up-refused", "warm_up: []", "warm_up: [⌖import os]"),
     Mistake("warm-up-refused", "warm_up: []", "warm_up:\n  - 2+2\n  - ⌖import os"),
-    Mistake("dunder-unknown", "allowed_dunders: []", "allowed_dunders: [__init__, ⌖__rper__]"),
-    Mistake("dunder-unsafe", "allowed_dunders: []", "allowed_dunders: [⌖__del__]"),
-    Mistake("dunder-unsafe", "allowed_dunders: []", "allowed_dunders: [⌖__getattribute__]"),
+    Mistake("dunder-unknown", "  - __init__\n", "  - __init__\n  - ⌖__rper__\n"),
+    Mistake("dunder-unsafe", "  - __init__\n", "  - __init__\n  - ⌖__del__\n"),
+    Mistake("dunder-unsafe", "  - __init__\n", "  - __init__\n  - ⌖__getattribute__\n"),
     # limits that the numbers alone tell of
     Mistake("limit-loose", "file_size_bytes: 0", "file_size_bytes: ⌖1048576"),
     Mistake("limit-loose", "core_bytes: 0", "core_bytes: ⌖1"),
@@ -132,9 +132,12 @@ QUICK_MISTAKES = [
 ]  # fmt: skip
 
 SLOW_MISTAKES = [
-    Mistake("import-exposes", "  - math\n", "  - math\n  - ⌖base64\n"),
-    Mistake("import-exposes", "  - math\n", "  - math\n  - ⌖jsonschema\n"),
-    Mistake("import-exposes", "  - codecs\n", "", at="  - json\n"),
+    Mistake(
+        "import-exposes",
+        "  - _get_mixins_\n  - attrgetter\n",
+        "  - _get_mixins_\n",
+        "  - operator\n",
+    ),
     Mistake("name-unknown", "  - eval\n", "  - eval\n  - ⌖evl\n"),
     Mistake("attr-unknown", "  - f_back\n", "  - f_back\n  - ⌖f_bakc\n"),
     Mistake("attr-unknown", "- statistics.itemgetter", "- ⌖statistic.itemgetter"),
@@ -161,13 +164,13 @@ HARMLESS = {
     "a comment on its own line": ("  - json\n", "  # for people who paste data\n  - json\n"),
     "blank lines": ("preloaded:\n", "\n\npreloaded:\n"),
     "quotes": ("  - json\n", "  - 'json'\n"),
-    "order of entries": ("  - array\n  - bisect\n", "  - bisect\n  - array\n"),
+    "order of entries": ("  - fractions\n  - functools\n", "  - functools\n  - fractions\n"),
     "one module less": ("  - cmath\n", ""),
-    "one pure module more": ("  - math\n", "  - math\n  - textwrap\n"),
-    "a pure submodule": ("  - math\n", "  - math\n  - collections.abc\n"),
+    "one pure module more": ("  - math\n", "  - math\n  - html\n"),
+    "a pure submodule": ("  - math\n", "  - math\n  - html.entities\n"),
     "a warm-up program": ("warm_up: []", "warm_up:\n  - |\n    x = 1\n    x + 1"),
     "a preloaded name more": ("dt: datetime", "dt: datetime\n  st: statistics"),
-    "methods that classes define": ("allowed_dunders: []", "allowed_dunders: [__init__, __eq__]"),
+    "fewer methods that classes define": ("  - __init__\n", ""),
     "one dangerous name more": ("  - eval\n", "  - eval\n  - super\n"),
     "one dangerous attribute more": ("  - f_back\n", "  - f_back\n  - with_traceback\n"),
     "a word with boundaries": ("blocked_words:\n", "blocked_words:\n  - '\\bsocket\\.socket\\b'\n"),
