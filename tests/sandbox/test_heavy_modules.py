@@ -89,13 +89,14 @@ while waiting:
     if id(view) not in seen:
         seen[id(view)] = view.__name__
         waiting += [one for one in vars(view).values() if isinstance(one, type(math).__base__)]
-sorted({name.partition(".")[0] for name in seen.values()})
+" ".join({name.partition(".")[0] for name in seen.values()})
 """
 
 
 def test_no_public_name_leads_to_a_module_that_is_not_allowed(heavy: Sandbox) -> None:
     outcome = heavy.run(WALK, unchecked=True)
-    assert (outcome.output, outcome.error) == ("['mpmath', 'numpy', 'sympy']\n", "")
+    assert set(outcome.output.split()) - heavy.policy.allowed_imports.keys() == set()
+    assert {"numpy", "sympy"} <= set(outcome.output.split())
 
 
 FORK = "__import__('os').fork() or __import__('os')._exit(0)"
