@@ -24,7 +24,11 @@ def encode(answer: Answer) -> str:
 
 def decode(text: str) -> Answer:
     """The answer of a text. Raises ValueError for any other text."""
-    match json.loads(text):
+    try:
+        kept = json.loads(text)
+    except RecursionError:
+        raise ValueError("no answer") from None
+    match kept:
         case None:
             return None
         case {"message": message, "caption": caption, "document": str(document)}:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from function import natural
 from function.answers.inline import articles
 from function.answers.replies import reply
 from function.calculator import calculate, read_program
@@ -54,3 +55,24 @@ def test_what_a_program_prints_can_do_no_harm(row: dict[str, Any], sandbox: Sand
     if row["expect"].get("literal"):
         assert answer.outcome.output.strip() in texts[0]
         assert any(part.kind for part in said.message)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "print 'x` @durov https://evil.example/a `y'",
+        "Len('a` t.me/evil_bot @durov `b')",
+        "if 1 then ` @durov https://evil.example/a ` b",
+        "Print('` @durov /start https://evil.example `')",
+        "import evil.example",
+        "from t.me import durov",
+    ],
+)
+def test_nothing_that_a_stranger_wrote_stands_outside_code(typed: str, sandbox: Sandbox) -> None:
+    program = read_program(typed, natural, sandbox.policy.limits.source_bytes)
+    answer = calculate(program, sandbox, natural)
+    said = [reply(answer, sandbox.policy).message]
+    said += [each.message for each in articles(answer, sandbox.policy)]
+    for message in said:
+        bare = "".join(part.text for part in message if not part.kind)
+        assert not any(word in bare for word in ("@durov", "evil.example", "t.me"))

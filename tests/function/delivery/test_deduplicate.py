@@ -149,3 +149,14 @@ def test_a_usage_hint_can_be_mended_by_an_edit(updates: Deduplication) -> None:
 def test_an_edited_setting_is_not_changed_again(updates: Deduplication) -> None:
     updates.answer(sent(1, "2+2", message_id=50))
     assert updates.answer(edited(2, "/mode", message_id=50)) is None
+
+
+def test_what_another_wrote_into_the_store_is_never_the_answer(
+    scripted: ScriptedSandbox,
+) -> None:
+    store = Memory()
+    forged = '{"method": "banChatMember", "chat_id": -100, "user_id": 7}'
+    store.set("update:7", forged, 100)
+    call = updates_for(scripted, store).answer(sent(7, "2+2"))
+    assert call is not None
+    assert (call["method"], call["text"]) == ("sendMessage", "2+2 = 2+2")

@@ -68,6 +68,14 @@ def test_what_a_dead_holder_leased_is_free_after_a_lease(store: Store, short_lea
         assert time.monotonic() - started > LEASE / 2
 
 
+def test_a_lease_that_nobody_renews_ends_though_the_store_keeps_it(
+    store: Store, short_lease: None
+) -> None:
+    store.set("lease:7", "1", 1000)
+    with Leases(store).acquire("7"):
+        pass
+
+
 def test_a_lease_that_ends_in_an_error_is_free_at_once(store: Store) -> None:
     leases = Leases(store)
     with pytest.raises(ZeroDivisionError), leases.acquire("7"):

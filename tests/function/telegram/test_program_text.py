@@ -21,6 +21,11 @@ from function.telegram.program_text import Span, code_spans, find_program
         ("`2+5`", "2+5"),
         ("``2+5``", "2+5"),
         ("print('_x_ `tick` ```py\\nx```')", "print('_x_ `tick` ```py\\nx```')"),
+        ("````\n3*7\n````", "3*7"),
+        ("~~~python\n3*7\n~~~", "3*7"),
+        ("\ufeffprint(1)", "print(1)"),
+        ('"""\n```\n2+2\n```\n"""\nprint(5)', '"""\n```\n2+2\n```\n"""\nprint(5)'),
+        ('"""\n```\n2+2\n```\n"""\nprint(5', '"""\n```\n2+2\n```\n"""\nprint(5'),
         ("   2+2", "2+2"),
         ("    a = 1\n    if a:\n        print(a)\n", "a = 1\nif a:\n    print(a)"),
         ("\n\n\nif 1:\n    print(2)\n\n", "if 1:\n    print(2)"),
@@ -69,6 +74,12 @@ def test_entities_count_utf16_units(
 ) -> None:
     found = [text[span.start : span.stop] for span in code_spans(text, [entity])]
     assert found == ([code] if code else [])
+
+
+def test_spans_that_overlap_hold_no_more_than_the_text() -> None:
+    text = "a" * 1000
+    spans = code_spans(text, [("pre", 1 + index % 7, 990) for index in range(300)])
+    assert spans == [Span("pre", 1, 997)]
 
 
 @given(

@@ -147,6 +147,32 @@ def test_an_author_of_any_shape_is_read(author: object) -> None:
     asks("/cl 2+2", GROUP, **{"from": author})
 
 
+@pytest.mark.parametrize(
+    "name", ["@pycalc_demo_bot", "\U0001f44b @PyCalc_demo_bot,", "  @pycalc_demo_bot"]
+)
+def test_the_name_alone_as_a_reply_runs_what_it_replies_to(name: str) -> None:
+    replied = {"message_id": 8, "from": ADA, "chat": GROUP, "text": "6*7"}
+    assert asks(name, GROUP, reply_to_message=replied) == ("run", "6*7")
+    assert asks(f"{name} 2+2", GROUP, reply_to_message=replied) == ("run", "2+2")
+    assert asks(name, GROUP) == ("usage", "")
+
+
+def test_a_quoted_part_is_what_is_run() -> None:
+    replied = {"message_id": 8, "from": ADA, "chat": GROUP, "text": "I say 6*7 is it"}
+    quote = {"text": "6*7", "position": 6, "is_manual": True}
+    assert asks("/cl", GROUP, reply_to_message=replied, quote=quote) == ("run", "6*7")
+    assert asks("/cl", GROUP, quote=quote) == ("run", "6*7")
+    assert asks("/cl 2", GROUP, reply_to_message=replied, quote=quote) == ("run", "2")
+
+
+def test_a_text_that_is_longer_than_a_program_may_be_is_not_looked_at() -> None:
+    assert asks("a," * MOST) == ("too_long", "")
+    assert asks("/cl " + "a," * MOST, GROUP) == ("too_long", "")
+    assert asks("a," * MOST, GROUP) is None
+    query = {"id": "7", "from": ADA, "query": "1+" * 200 + "1"}
+    assert read_update({"inline_query": query}, BOT, MOST) == InlineQuery("7", 5, "")
+
+
 def test_captions_count_as_text() -> None:
     marks = [{"type": "code", "offset": 3, "length": 3}]
     assert asks(None, caption="is 2+2 right", photo=[{}], caption_entities=marks) == ("run", "2+2")

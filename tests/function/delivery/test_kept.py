@@ -1,0 +1,54 @@
+"""Answers survive being kept, and nothing else is read from the store."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from function.answers.inline import Results, article
+from function.answers.replies import Reply
+from function.delivery.kept import Answer, decode, encode
+from function.parts import Part, code, parts
+
+kept_parts = st.lists(
+    st.builds(Part, st.sampled_from(["", "code", "pre"]), st.text()), max_size=4
+).map(tuple)
+
+
+@given(st.builds(Reply, kept_parts, kept_parts, st.text()))
+def test_a_reply_is_read_back_as_it_was(reply: Reply) -> None:
+    assert decode(encode(reply)) == reply
+
+
+@pytest.mark.parametrize(
+    "answer", [None, Results(), Results((article(parts("4", code("4"))),), 300)]
+)
+def test_what_is_said_to_queries_is_read_back_as_it_was(answer: Answer) -> None:
+    assert decode(encode(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        5,
+        "text",
+        [1, 2],
+        {"method": "banChatMember", "chat_id": -100, "user_id": 7},
+        {"message": [["", "4"]], "caption": [], "document": 5},
+        {"message": [["text_link", "4"]], "caption": [], "document": ""},
+        {"message": "4", "caption": [], "document": ""},
+        {"articles": [["id", "title"]], "cache_seconds": 0},
+        {"articles": {}, "cache_seconds": 0},
+    ],
+)
+def test_anything_else_is_no_answer(kept: Any) -> None:
+    with pytest.raises(ValueError, match="no "):
+        decode(json.dumps(kept))
+
+
+@pytest.mark.parametrize("text", ["", "garbage", '{"a": NaN'])
+def test_a_text_that_is_no_json_is_no_answer(text: str) -> None:
+    with pytest.raises(json.JSONDecodeError):
+        decode(text)
