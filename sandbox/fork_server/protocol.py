@@ -29,7 +29,8 @@ if TYPE_CHECKING:
         """The policy's values for a zygote, and which layers it is to install.
 
         `warm_up` holds programs as `program.split` returns them, `rlimits` pairs of resource and
-        limit, `filter` a packed seccomp program in hexadecimal, "" for none.
+        limit, `filter` a packed seccomp program in hexadecimal, "" for none. `cgroup_mib`, 0 for
+        none, is the function's to apply.
         """
 
         allowed_imports: dict[str, tuple[str, ...] | None]
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         uid: bool
         landlock: bool
         namespaces: bool
+        cgroup_mib: int
 
 
 GUEST = struct.Struct("=I")

@@ -32,7 +32,7 @@ from sandbox.fork_server.outcome import (
     read_report,
 )
 from sandbox.fork_server.program import split
-from sandbox.kernel import seccomp
+from sandbox.kernel import cgroup, seccomp
 from sandbox.kernel.layers import CURES, KEEPS_SECRETS
 from sandbox.policy.loader import Policy
 
@@ -147,6 +147,8 @@ def configuration(policy: Policy) -> protocol.Configuration:
         "uid": True,
         "landlock": True,
         "namespaces": True,
+        # A share for each guest, and one for the zygote and the guests that wait.
+        "cgroup_mib": policy.rlimits.address_space_mib * (policy.limits.concurrent_guests + 1),
     }
 
 
@@ -214,6 +216,8 @@ class ZygoteProcess:
                 start_new_session=True,
             )
             undone.pop_all()
+        limit = config["cgroup_mib"] << 20
+        self._group = cgroup.limit_memory(self._process.pid, limit) if limit else None
         ours.settimeout(_START_SECONDS)
         try:
             ours.send(message)
@@ -230,6 +234,8 @@ class ZygoteProcess:
         unpacked: dict[str, Any] = protocol.unpack_json(answer)
         if "failed" in unpacked:
             self.close()
+        elif self._group is not None:
+            unpacked["layers"]["cgroup"] = f"{config['cgroup_mib']} MiB"
         return unpacked
 
     @property
@@ -367,14 +373,19 @@ class ZygoteProcess:
     def close(self) -> None:
         """Want no more guests; the zygote ends when those that run have ended, in their time."""
         self._control.close()
-        threading.Thread(target=self._wait_for_end, name="zygote-end", daemon=True).start()
+        seconds = self.policy.limits.wall_seconds + _LATE_SECONDS
+        ends = self._process, self._group, seconds
+        threading.Thread(target=_wait_for_end, args=ends, name="zygote-end", daemon=True).start()
 
-    def _wait_for_end(self) -> None:
-        try:
-            self._process.wait(self.policy.limits.wall_seconds + _LATE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            self._process.wait()
+
+def _wait_for_end(process: subprocess.Popen[bytes], group: Path | None, seconds: float) -> None:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if group is not None:
+        cgroup.remove(group)
 
 
 def _environment() -> dict[str, str]:

@@ -14,6 +14,7 @@ CURES = {
     KEEPS_SECRETS: f"{_ROOT}, or {_LANDLOCK}",
     "namespaces": "start as root with the capability SYS_ADMIN, or allow unprivileged user "
     "namespaces, or take namespaces out of required_layers",
+    "cgroup": "start as root where /sys/fs/cgroup is writable and has the memory controller",
     "seccomp": "use a kernel with CONFIG_SECCOMP_FILTER",
     "no_new_privs": "use a kernel of 3.5 or newer",
     "rlimits": "lower the value in policy.yaml below the hard limit that this service has",

@@ -38,7 +38,7 @@ OPEN = {
     "shared memory": "allowed ENOMEM",
     "scattered memory": "allowed EINVAL",
     "merged memory": "allowed EINVAL",
-    "paths": "allowed EFAULT EINVAL ENODATA ENOSYS EOPNOTSUPP",
+    "paths": "allowed EFAULT EINVAL EISDIR ENODATA ENOSYS EOPNOTSUPP",
     "page cache": "allowed EBADF EFAULT EINVAL",
     "openat": "allowed EEXIST EISDIR ENOENT EOPNOTSUPP ENOTDIR",
     "open": "allowed EEXIST EISDIR ENOENT EOPNOTSUPP ENOTDIR",

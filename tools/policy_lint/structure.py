@@ -87,7 +87,8 @@ _RULES = {
         "A layer that does not exist",
         f"{_REFUSED}. A misspelt layer would not be required.",
         "- secomp",
-        "Write one of landlock, namespaces, no_new_privs, rlimits, seccomp, uid, uid or landlock.",
+        "Write one of cgroup, landlock, namespaces, no_new_privs, rlimits, seccomp, uid, "
+        "uid or landlock.",
     ),
     "essential-layer": (
         "A layer without which nothing holds a program is not required",
