@@ -42,6 +42,7 @@ class Answer:
     omitted: int = 0
     document: str = ""
     error: str = ""
+    warning: str = ""
     violations: tuple[Violation, ...] = ()
     expression: str = ""
     excerpt: str = ""
@@ -97,6 +98,7 @@ def calculate(
         omitted=max(omitted, 0),
         document=shown(outcome.output) if documents and len(outcome.output) > SHOWN_TAIL else "",
         error=shown(outcome.error),
+        warning=shown(outcome.warning),
         violations=tuple(
             replace(each, message=shown(each.message), value=shown(each.value))
             for each in outcome.violations

@@ -74,7 +74,7 @@ def _verdict(answer: Answer, policy: Policy) -> list[Parts]:
     """Why the program did not end well, if it did not."""
     match answer.outcome.kind:
         case "ok":
-            return []
+            return [(code(answer.warning),)] if answer.warning else []
         case "error":
             return [(code(answer.error or "The program failed and did not say why."),)]
         case "syntax_error":

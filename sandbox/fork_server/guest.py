@@ -13,8 +13,10 @@ import os
 import resource
 import sys
 import types
+import warnings
 
 from sandbox.fork_server import protocol, user_defined
+from sandbox.fork_server.error_text import PROGRAM_NAME, describe
 from sandbox.fork_server.protocol import ERROR, MEMORY_LIMIT, OK, OUTPUT_LIMIT, SYNTAX_ERROR
 
 TYPE_CHECKING = False  # as in typing
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any, NoReturn
 
-_NAME = "<program>"
-_ERROR_CHARACTERS = 2000
+# What Python says of the program while it compiles it, once each: text and line.
+_warned: dict[tuple[str, int], None] = {}
 
 
 class World:
@@ -123,8 +125,22 @@ def prepare(
     main_module.__dict__.update(preloaded)
     main_module.__dict__["__builtins__"] = reduced_builtins(removed, views, allowed)
     sys.modules["__main__"] = main_module
+    warnings.filterwarnings("always", category=SyntaxWarning)
+    warnings.showwarning = _note_warning  # type: ignore[assignment]
     sys.stdout = _text(_Capped(1, output_bytes))
     return World(main_module, sys.stdout)
+
+
+def _note_warning(
+    message: Warning | str, category: type[Warning], _: str, line: int, *__: object
+) -> None:
+    _warned[f"{category.__name__}: {message}", line] = None
+
+
+def _warnings(has_lines: bool) -> str:
+    return "\n".join(
+        f"{text} (line {line})" if has_lines else text for text, line in list(_warned)[:3]
+    )
 
 
 def reduced_builtins(
@@ -173,50 +189,34 @@ def _run(
 ) -> tuple[int, str]:
     """Run every statement; then print the expression's value unless it is None.
 
-    Returns the verdict, and an error's one line, with its line if `has_lines`.
+    Returns the verdict, and the lines of an error, or of warnings where there is none.
     """
+    _warned.clear()
     try:
         try:
-            first = compile(statements, _NAME, "exec", dont_inherit=True) if statements else None
-            last = compile(expression, _NAME, "eval", dont_inherit=True) if expression else None
+            first = (
+                compile(statements, PROGRAM_NAME, "exec", dont_inherit=True) if statements else None
+            )
+            last = (
+                compile(expression, PROGRAM_NAME, "eval", dont_inherit=True) if expression else None
+            )
         except (SyntaxError, ValueError) as error:
-            return SYNTAX_ERROR, _describe(error, has_lines)
+            return SYNTAX_ERROR, describe(error, has_lines=has_lines)
         # To run it is what this process, confined and of no other use, exists for.
         if first is not None:
             exec(first, namespace)  # nosec B102
         if last is not None:
             value = eval(last, namespace)  # nosec B307
             if value is not None:
-                print(value, file=stdout)
-        return OK, ""
+                print("''" if type(value) is str and not value else value, file=stdout)
+        return OK, _warnings(has_lines)
     except MemoryError:
         return MEMORY_LIMIT, ""
     except SystemExit as error:
-        return (ERROR, _describe(error, has_lines)) if error.code else (OK, "")
+        return (
+            (ERROR, describe(error, has_lines=has_lines))
+            if error.code
+            else (OK, _warnings(has_lines))
+        )
     except BaseException as error:
-        return ERROR, _describe(error, has_lines)
-
-
-def _describe(error: BaseException, has_lines: bool) -> str:
-    """Return one line: the error's type and text, and its line in the program if `has_lines`."""
-    name = type(error).__name__
-    try:
-        if isinstance(error, SyntaxError):
-            text, line = str(error.msg), error.lineno
-        else:
-            text, line = str(error), _line_of(error)
-        text = " ".join(text.split("\n"))[:_ERROR_CHARACTERS]
-    except BaseException as second:  # the program's own exception class may do anything
-        text, line = f"({type(second).__name__} in its text)", None
-    message = f"{name}: {text}" if text else name
-    return f"{message} (line {line})" if line is not None and has_lines else message
-
-
-def _line_of(error: BaseException) -> int | None:
-    line = None
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == _NAME:
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return line
+        return ERROR, describe(error, has_lines=has_lines)

@@ -31,6 +31,9 @@ class View(types.ModuleType):
     def __dict__(self) -> Mapping[str, object]:  # type: ignore[override]
         return types.MappingProxyType(_namespace(self))
 
+    def __dir__(self) -> list[str]:
+        return sorted(_namespace(self))
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"the module {self.__name__} may not be changed here")
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from sandbox.check.checker import Violation
 from sandbox.fork_server import protocol
+from sandbox.fork_server.error_text import MOST_LINES
 from sandbox.policy.loader import Policy
 
 Reported = Literal["ok", "error", "syntax_error", "memory_limit", "output_limit"]
@@ -18,13 +19,15 @@ class Outcome:
     """The answer to one program.
 
     `output` is what it printed, then the echoed value; decoded, at most the policy's
-    `output_bytes`, and possibly partial unless `kind` is ok. `error` is one line: the program's
-    own error, or the reason of another kind. `violations` is set for rejected and syntax_error.
+    `output_bytes`, and possibly partial unless `kind` is ok. `error` is the program's own error, in
+    lines of which the first says it all, or the reason of another kind; `warning` is what Python
+    said of a program that ran. `violations` is set for rejected and syntax_error.
     """
 
     kind: Kind
     output: str = ""
     error: str = ""
+    warning: str = ""
     violations: tuple[Violation, ...] = ()
     cpu_seconds: float = 0.0
     wall_seconds: float = 0.0
@@ -76,7 +79,7 @@ def read_report(data: bytes, policy: Policy) -> Report:
         verdict, error = protocol.ERROR, "the program wrote where only its report belongs"
     return Report(
         kind=_REPORTED[verdict],
-        error=" ".join(error.split("\n")),
+        error="\n".join(error.split("\n", MOST_LINES)[:MOST_LINES]),
         cpu_seconds=min(max(cpu_microseconds / 1e6, 0.0), float(policy.rlimits.cpu_seconds)),
         max_rss_kib=min(max(max_rss_kib, 0), policy.rlimits.address_space_mib * 1024),
     )
@@ -101,7 +104,8 @@ def outcome_of(
     return Outcome(
         kind=kind,
         output=output.decode("utf-8", "replace"),
-        error=error or limit.get(kind, ""),
+        error="" if kind == "ok" else error or limit.get(kind, ""),
+        warning=error if kind == "ok" else "",
         cpu_seconds=word.cpu_seconds,
         wall_seconds=wall_seconds,
         max_rss_kib=word.max_rss_kib,

@@ -344,7 +344,8 @@ _server: _ForkServer | None = None
 
 
 def _world(config: protocol.Configuration) -> guest.World:
-    views = module_views(config["allowed_imports"], frozenset(config["dangerous_attrs"]))
+    given = {**config["allowed_imports"], "__future__": None}
+    views = module_views(given, frozenset(config["dangerous_attrs"]))
     for name in _LAZY:
         try:
             importlib.import_module(name)
@@ -354,7 +355,7 @@ def _world(config: protocol.Configuration) -> guest.World:
         preloaded={name: views[module] for name, module in config["preloaded"].items()},
         removed=config["dangerous_names"],
         views=views,
-        allowed=frozenset(config["allowed_imports"]),
+        allowed=frozenset(given),
         output_bytes=config["output_bytes"],
     )
 
