@@ -5,6 +5,7 @@ gunicorn --config python:function.gunicorn_conf; every name below is one of its 
 """
 
 import contextlib
+import ctypes
 import gc
 import os
 import shutil
@@ -27,6 +28,10 @@ from function.settings import Settings  # noqa: E402
 from sandbox import PolicyError, load_policy, longest_answer_seconds  # noqa: E402
 
 gc.enable()
+
+# Else each of the threads keeps a heap of its own: 134 MiB after 600 requests of 1 MiB.
+with contextlib.suppress(AttributeError):  # not glibc: mallopt(3), M_ARENA_MAX
+    ctypes.CDLL(None).mallopt(-8, 1)
 
 
 class logger_class(glogging.Logger):  # type: ignore[misc]  # noqa: N801  gunicorn's name and types
