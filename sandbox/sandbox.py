@@ -113,22 +113,30 @@ class Sandbox:
         *,
         helpers: bool = False,
         unchecked: bool = False,
+        stdin: str = "",
     ) -> Outcome:
         """Check a program and run it in a process of its own.
 
-        Takes any text, and what `parse` has made of it, if that is known; `helpers` binds nf and
+        Takes any text, and what `parse` has made of it, if that is known; `stdin` holds the lines
+        that `input` reads, at most the policy's `input_bytes`; `helpers` binds nf and
         fact; `unchecked` leaves out the checker, the import guard and the reduced builtins, so that
         the operating system's layers are alone. Never raises. A run whose zygote dies, or whose
         guest is killed early from outside, is repeated once, as programs have no side effects.
         """
         try:
-            return self._run(source, tree, helpers=helpers, unchecked=unchecked)
+            return self._run(source, tree, stdin, helpers=helpers, unchecked=unchecked)
         except Exception as error:
             log.exception("a program could not be run")
             return Outcome("crashed", error=f"the sandbox failed: {type(error).__name__}")
 
     def _run(
-        self, source: str, tree: ast.Module | Unparsed | None, *, helpers: bool, unchecked: bool
+        self,
+        source: str,
+        tree: ast.Module | Unparsed | None,
+        stdin: str,
+        *,
+        helpers: bool,
+        unchecked: bool,
     ) -> Outcome:
         waits_until = time.monotonic() + self._policy.limits.queue_seconds
         outcome = _unavailable("it is not started")
@@ -138,9 +146,12 @@ class Sandbox:
                 break
             if not unchecked:
                 violations, tree = examine(source, process.policy, tree)
+                violations = violations or _too_much_input(stdin, process.policy)
                 if violations:
                     return _refusal(violations)
-            encoded = program.encode(source, tree, helpers=helpers, unchecked=unchecked)
+            encoded = program.encode(
+                source, tree, helpers=helpers, unchecked=unchecked, stdin=stdin
+            )
             try:
                 outcome = process.run(encoded, max(0.0, waits_until - time.monotonic()))
             except ZygoteGone as error:
@@ -246,6 +257,14 @@ def _check_warm_up(policy: Policy) -> None:
 
 def _unavailable(reason: str) -> Outcome:
     return Outcome("unavailable", error=f"the sandbox cannot run programs now ({reason})")
+
+
+def _too_much_input(stdin: str, policy: Policy) -> list[Violation]:
+    size, limit = len(stdin.encode("utf-8", "surrogatepass")), policy.limits.input_bytes
+    if size <= limit:
+        return []
+    message = f"the lines for `input` are too long: {size} bytes; at most {limit} may be sent"
+    return [Violation("input-too-long", 1, 1, message, "")]
 
 
 def _refusal(violations: Sequence[Violation]) -> Outcome:

@@ -35,9 +35,10 @@ class Unchecked(Sandbox):
         *,
         helpers: bool = False,
         unchecked: bool = True,
+        stdin: str = "",
     ) -> Outcome:
         """Run a program without checker, import guard and reduced builtins."""
-        return super().run(source, tree, helpers=helpers, unchecked=unchecked)
+        return super().run(source, tree, helpers=helpers, unchecked=unchecked, stdin=stdin)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -43,7 +43,9 @@ def main(world: World) -> NoReturn:
     message = _read_to_end()
     if not message:  # no program is wanted any more
         os._exit(0)
-    flags, statements, expression = protocol.unpack_program(message)
+    flags, statements, expression, stdin = protocol.unpack_program(message)
+    if "input" in namespace["__builtins__"]:  # the real one, which needs all three
+        sys.stdin, sys.stderr = io.StringIO(stdin), _NOWHERE
     if flags & protocol.HELPERS:
         namespace.update(_HELPERS)
     if flags & protocol.UNCHECKED:

@@ -16,14 +16,15 @@ def encode(
     *,
     helpers: bool = False,
     unchecked: bool = False,
+    stdin: str = "",
 ) -> bytes:
     """Return what is written to a guest's descriptor 0, from any text.
 
-    `tree` is what `parse` has made of it, if that is known.
+    `tree` is what `parse` has made of it, if that is known; `stdin` is what `input` reads.
     """
     flags = protocol.HELPERS * helpers | protocol.UNCHECKED * unchecked
     flags |= protocol.SEVERAL_LINES * ("\n" in source.strip())
-    return protocol.pack_program(flags, *split(source, tree or parse(source)))
+    return protocol.pack_program(flags, *split(source, tree or parse(source)), stdin)
 
 
 def split(source: str, tree: ast.Module | Unparsed) -> tuple[str, str]:

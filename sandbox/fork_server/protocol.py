@@ -55,8 +55,9 @@ if TYPE_CHECKING:
 
 GUEST = struct.Struct("=I")
 
-# Flags, and how many bytes are statements; then these and the last expression, in UTF-8.
-_PROGRAM = struct.Struct("=BI")
+# Flags, and how many bytes are statements and lines for `input`; then these, and the last
+# expression, in UTF-8.
+_PROGRAM = struct.Struct("=BII")
 HELPERS, UNCHECKED, SEVERAL_LINES = 1, 2, 4
 
 # Verdict, CPU microseconds, peak KiB; then the error's text.
@@ -79,17 +80,23 @@ def unpack_json(data: bytes) -> Any:
     return json.loads(data)
 
 
-def pack_program(flags: int, statements: str, expression: str) -> bytes:
+def pack_program(flags: int, statements: str, expression: str, stdin: str) -> bytes:
     """Return a program for a guest. Statements that do not parse may hold lone surrogates."""
-    first = statements.encode("utf-8", "surrogatepass")
-    return _PROGRAM.pack(flags, len(first)) + first + expression.encode()
+    first, lines = (text.encode("utf-8", "surrogatepass") for text in (statements, stdin))
+    head = _PROGRAM.pack(flags, len(first), len(lines))
+    return head + first + lines + expression.encode()
 
 
-def unpack_program(data: bytes) -> tuple[int, str, str]:
-    """Return flags, statements and expression."""
-    flags, length = _PROGRAM.unpack_from(data)
+def unpack_program(data: bytes) -> tuple[int, str, str, str]:
+    """Return flags, statements, expression, and the lines that `input` reads."""
+    flags, first, lines = _PROGRAM.unpack_from(data)
     rest = data[_PROGRAM.size :]
-    return flags, rest[:length].decode("utf-8", "surrogatepass"), rest[length:].decode()
+    return (
+        flags,
+        rest[:first].decode("utf-8", "surrogatepass"),
+        rest[first + lines :].decode(),
+        rest[first : first + lines].decode("utf-8", "surrogatepass"),
+    )
 
 
 def pack_report(verdict: int, cpu_microseconds: int, max_rss_kib: int, error: str) -> bytes:

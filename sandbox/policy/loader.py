@@ -75,6 +75,7 @@ class Limits:
     sender_per_minute: int
     zygote_guests: int
     zygote_minutes: int
+    input_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ def parse_policy(document: Document) -> Policy:
         allowed_imports=MappingProxyType(_imports(value["allowed_imports"])),
         preloaded=MappingProxyType(value["preloaded"]),
         warm_up=tuple(value.get("warm_up", ())),
-        dangerous_names=frozenset(value["dangerous_names"]),
+        dangerous_names=frozenset(value["dangerous_names"])
+        | ({"input"} if not value["limits"].get("input_bytes") else set()),
         dangerous_attrs=frozenset(value["dangerous_attrs"]),
         allowed_dunders=frozenset(value["allowed_dunders"]),
         blocked_words=tuple(re.compile(word) for word in value["blocked_words"]),

@@ -65,6 +65,7 @@ _MOST: dict[At, tuple[int, str]] = {
     ("rlimits", "open_files"): (256, "no program needs to open files"),
     ("rlimits", "stack_mib"): (64, "Python bounds recursion long before"),
     ("limits", "source_bytes"): (131_072, "a message of Telegram has up to 16384 bytes"),
+    ("limits", "input_bytes"): (131_072, "a message of Telegram has up to 16384 bytes"),
     ("limits", "sender_per_minute"): (600, "nobody types ten programs a second"),
     ("limits", "zygote_guests"): (1_000_000, "a fresh fork server has another memory layout"),
     ("limits", "zygote_minutes"): (1440, "a fresh fork server has another memory layout"),

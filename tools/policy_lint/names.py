@@ -86,7 +86,7 @@ RULES = {
 # Why each name must be refused, whatever the interpreter.
 _NAMES = {
     "runs code": "__import__ breakpoint compile eval exec",
-    "opens files or the terminal": "copyright credits help input license open",
+    "opens files or the terminal": "copyright credits help license open",
     "ends the interpreter": "exit quit",
     "reads or writes attributes by text": "attrgetter delattr getattr methodcaller setattr",
     "hands out a namespace": "builtins dir globals locals vars",
@@ -126,9 +126,9 @@ _PREFIXES = ("f_", "gi_", "cr_", "ag_", "tb_", "co_", "func_")
 _ELSEWHERE = "co_lnotab func_closure func_defaults func_dict func_doc func_name itemgetter"
 _JUDGED = (
     "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex dict"
-    " divmod enumerate filter float format frozenset hasattr hash hex id int isinstance issubclass"
-    " iter len list map max min next object oct ord pow print property range repr reversed round"
-    " set slice sorted staticmethod str sum super tuple type zip"
+    " divmod enumerate filter float format frozenset hasattr hash hex id input int isinstance"
+    " issubclass iter len list map max min next object oct ord pow print property range repr"
+    " reversed round set slice sorted staticmethod str sum super tuple type zip"
 )
 _UNSAFE_DUNDERS = (
     "__builtins__ __class__ __code__ __closure__ __del__ __delattr__ __dict__ __getattr__"

@@ -467,7 +467,8 @@ def test_a_message_is_a_sentence_that_a_person_can_use(policy: Policy) -> None:
     [violation] = check("import mymodule", policy)
     allowed = ", ".join(policy.allowed_imports)
     assert violation.message == f"`mymodule` may not be imported here; allowed: {allowed}"
-    assert "write the value into the program" in check("x = input()", policy)[0].message
+    without = dataclasses.replace(policy, dangerous_names=policy.dangerous_names | {"input"})
+    assert "write the value into the program" in check("x = input()", without)[0].message
 
 
 @pytest.mark.parametrize(

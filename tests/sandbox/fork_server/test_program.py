@@ -110,10 +110,11 @@ def test_the_last_expression_stands_apart_with_its_line(
 
 
 def test_a_message_holds_flags_and_both_pieces() -> None:
-    assert protocol.unpack_program(encode("x = 'é'\nx", helpers=True)) == (
+    assert protocol.unpack_program(encode("x = 'é'\nx", helpers=True, stdin="ü\n")) == (
         protocol.HELPERS | protocol.SEVERAL_LINES,
         "x = 'é'",
         "\nx",
+        "ü\n",
     )
 
 

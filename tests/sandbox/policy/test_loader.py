@@ -105,7 +105,7 @@ def test_a_good_file_gives_every_field(tmp_path: Path) -> None:
     assert policy.allowed_imports == {"json": None, "math": None, "re": None}
     assert dict(policy.preloaded) == {"js": "json", "m": "math"}
     assert policy.warm_up == ()
-    assert policy.dangerous_names == {"eval", "open"}
+    assert policy.dangerous_names == {"eval", "open", "input"}
     assert policy.dangerous_attrs == {"sys", "gi_frame"}
     assert policy.allowed_dunders == frozenset()
     assert policy.blocked_words == (re.compile(r"\bpasswd\b"), re.compile(r"/proc/\d+"))
@@ -446,8 +446,8 @@ def test_every_part_of_the_schema_is_described_and_closed() -> None:
         assert part.get("$ref") or part["description"]
         if "properties" in part:
             assert part["additionalProperties"] is False
-            # What allows and forbids nothing may be left out.
-            assert set(part["required"]) == set(part["properties"]) - {"warm_up"}
+            # What gives nothing may be left out.
+            assert set(part["required"]) == set(part["properties"]) - {"warm_up", "input_bytes"}
 
 
 def test_the_schema_and_the_dataclasses_name_the_same_fields() -> None:

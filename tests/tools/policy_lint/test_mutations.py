@@ -23,7 +23,7 @@ IMPURE = """
     importlib.util _socket asyncio numpy sandbox.policy sympy urllib.request
 """
 NAMES = """
-    __import__ breakpoint compile eval exec open input help license credits exit getattr setattr
+    __import__ breakpoint compile eval exec open help license credits exit getattr setattr
     delattr vars dir globals locals builtins memoryview attrgetter methodcaller
 """
 ATTRS = """
