@@ -19,10 +19,11 @@ from function.answers.guide import (
 from function.answers.inline import Results, article, articles
 from function.answers.limits import limit_sentence
 from function.answers.replies import Reply, reply
-from function.calculator import Answer, Program, Reader, calculate, read_program
+from function.calculator import Answer, Reader, calculate, read_program
 from function.errors import Busy, TooMany, Undelivered
 from function.observability import events
 from function.parts import Parts, parts
+from function.program import Program
 from function.rate_limit import RateLimit
 from function.state import Store
 from function.telegram import updates
@@ -159,7 +160,7 @@ class Bot:
     def _calculate(self, program: Program, user: int, *, inline: bool = False) -> Answer:
         """Run a program within its user's limits. Raises Busy and TooMany."""
         limits = self._sandbox.policy.limits
-        options: dict[str, Any] = {"helpers": inline, "documents": bool(self._fetch) and not inline}
+        options: dict[str, Any] = {"inline": inline, "documents": bool(self._fetch) and not inline}
         started = time.monotonic()
         try:
             timeout = INLINE_WAIT if inline else limits.queue_seconds

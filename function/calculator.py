@@ -6,6 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from function.parts import Parts
+from function.program import Program
 from function.telegram.lengths import MESSAGE_UNITS
 from function.telegram.sanitise import redact, sanitise
 from sandbox import Outcome, Sandbox, Unparsed, Violation, parse
@@ -13,16 +14,26 @@ from sandbox import Outcome, Sandbox, Unparsed, Violation, parse
 EXCERPT_WIDTH = 60  # characters of a wrong line that are shown, the wrong place among them
 SHOWN_HEAD = MESSAGE_UNITS * 2 // 3  # of a long output, what a message can show of its beginning
 SHOWN_TAIL = MESSAGE_UNITS - SHOWN_HEAD
+OTHERS_SHOWN = 2
 
 
 class Reader(Protocol):
     """Understands what people type that is not Python. Nothing here depends on it."""
 
-    def read(self, text: str) -> tuple[str, ast.Module] | None:
-        """The one program that a text that is no Python stands for, and its tree."""
+    def read(self, text: str) -> Program | None:
+        """The one program that a text that is no Python stands for."""
 
-    def hint(self, typed: str, program: str, tree: ast.Module | None, outcome: Outcome) -> Parts:
-        """A line of help for what was typed and ran as `program`; no parts where none is due."""
+    def reread(self, program: Program, outcome: Outcome) -> Program | None:
+        """What else a program stands for that gave no value, if that can be told."""
+
+    def others(self, program: Program, outcome: Outcome) -> tuple[Program, ...]:
+        """What else a program may stand for."""
+
+    def shown(self, program: Program, output: str) -> str:
+        """The value of a program that was read as a calculation."""
+
+    def hint(self, program: Program, outcome: Outcome) -> Parts:
+        """A line of help for a program and its outcome; no parts where none is due."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,8 @@ class Answer:
     they are what a chat may see. Of a long output, `output` is the beginning and `end` the end,
     with `omitted` characters between; `document` is all of it, where that was asked for.
     `expression` is the program where it is one expression in one line, so that `4 = 2+2` makes
-    sense; `excerpt` is the line of a syntax error with a caret below.
+    sense; `excerpt` is the line of a syntax error with a caret below. `others` are values of the
+    text read otherwise, and how: 1024 and 2**10 for `2^10`.
     """
 
     outcome: Outcome
@@ -47,15 +59,7 @@ class Answer:
     expression: str = ""
     excerpt: str = ""
     hint: Parts = ()
-
-
-@dataclass(frozen=True)
-class Program:
-    """What was typed, the program that it stands for, and its tree where it is one."""
-
-    typed: str
-    source: str
-    tree: ast.Module | Unparsed | None
+    others: tuple[tuple[str, str], ...] = ()
 
 
 def read_program(typed: str, reader: Reader | None, source_bytes: int) -> Program:
@@ -65,7 +69,7 @@ def read_program(typed: str, reader: Reader | None, source_bytes: int) -> Progra
     """
     tree = parse(typed) if len(typed) <= source_bytes else None
     if isinstance(tree, Unparsed) and reader and (found := reader.read(typed)):
-        return Program(typed, *found)
+        return found
     return Program(typed, typed, tree)
 
 
@@ -75,22 +79,28 @@ def calculate(
     reader: Reader | None = None,
     *,
     token: str = "",  # nosec B107: none
-    helpers: bool = False,
+    inline: bool = False,
     documents: bool = False,
 ) -> Answer:
-    """Run a program and say what came of it.
+    """Run a program and say what came of it; where it gave no value, what it was meant to be.
 
-    `token` is redacted along with all that is shaped like one; `helpers` binds nf and fact;
-    `documents` asks for the whole of a long output. Never raises.
+    `token` is redacted along with all that is shaped like one; `inline` binds nf and
+    fact and works out what else the text may mean; `documents` asks for the whole of a long output. Never raises.
     """
+    outcome = sandbox.run(program.source, program.tree, helpers=inline)
+    if reader and (meant := reader.reread(program, outcome)):
+        again = sandbox.run(meant.source, meant.tree)
+        program, outcome = (meant, again) if again.kind == "ok" else (program, outcome)
     source = program.source
-    outcome = sandbox.run(source, program.tree, helpers=helpers)
     module = program.tree if isinstance(program.tree, ast.Module) else None
     shown = partial(_shown, secrets=[token] if token else [])
     output, end, omitted = outcome.output, "", len(outcome.output) - MESSAGE_UNITS
     if omitted > 0:  # 64 KiB of odd characters cost 30 ms to sanitise, what is shown of them 2
         output, end = output[:SHOWN_HEAD], shown(output[-SHOWN_TAIL:])
-    hint = reader.hint(program.typed, source, module, outcome) if reader else ()
+    if reader and program.calculation and outcome.kind == "ok":
+        output = reader.shown(program, output)
+    others = reader.others(program, outcome)[:OTHERS_SHOWN] if reader and inline else ()
+    hint = reader.hint(program, outcome) if reader else ()
     return Answer(
         outcome,
         output=shown(output),
@@ -103,9 +113,14 @@ def calculate(
             replace(each, message=shown(each.message), value=shown(each.value))
             for each in outcome.violations
         ),
-        expression=shown(source) if module and _is_expression(source, module) else "",
+        expression=shown(program.calculation or (source if _is_expression(source, module) else "")),
         excerpt=shown(_excerpt(source, outcome)) if outcome.kind == "syntax_error" else "",
         hint=tuple(part._replace(text=shown(part.text)) if part.kind else part for part in hint),
+        others=tuple(
+            (shown(reader.shown(other, each.output)), shown(other.calculation))
+            for other in others
+            if reader and (each := sandbox.run(other.source, other.tree)).kind == "ok"
+        ),
     )
 
 
@@ -113,9 +128,9 @@ def _shown(text: str, secrets: list[str]) -> str:
     return redact(sanitise(text), secrets) if text else ""
 
 
-def _is_expression(source: str, tree: ast.Module) -> bool:
+def _is_expression(source: str, tree: ast.Module | None) -> bool:
     """Whether a program is one line whose value is what was printed."""
-    match tree.body:
+    match tree.body if tree else ():
         case [ast.Expr(value=ast.Call(func=ast.Name(id="print")))]:
             return False
         case [ast.Expr(end_lineno=int() as line, end_col_offset=int() as stop)]:

@@ -29,6 +29,7 @@ ORDER = {
         state
         telegram
         observability
+        program
         natural
         calculator
         answers

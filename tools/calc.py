@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.probe:
             return show_probes(sandbox.probe(), options.json)
         program = read_program(source, natural, policy.limits.source_bytes)
-        answer = calculate(program, sandbox, natural, helpers=options.inline)
+        answer = calculate(program, sandbox, natural, inline=options.inline)
     finally:
         sandbox.close()
     if options.json:

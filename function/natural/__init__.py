@@ -5,17 +5,49 @@ It is a Reader of function.calculator, which app hands to the bot.
 
 import ast
 
-from function.natural.hints import hint
-from function.natural.typography import readings
-from sandbox import parse
+from function.natural.hints import differing, hint, may_mislead
+from function.natural.reader import Expression, shown
+from function.natural.reader import read as readings_of
+from function.natural.typography import normalise
+from function.program import Program
+from sandbox import Outcome, parse
 
-__all__ = ["hint", "read"]
+__all__ = ["hint", "others", "read", "reread", "shown"]
 
 
-def read(text: str) -> tuple[str, ast.Module] | None:
-    """The program that a text that is no Python was before it was typeset, and its tree."""
-    for reading in dict.fromkeys(readings(text)):
-        tree = parse(reading) if reading else None
-        if isinstance(tree, ast.Module):
-            return reading, tree
-    return None
+def read(text: str) -> Program | None:
+    """The one program that a text that is no Python stands for."""
+    reading = readings_of(text)
+    if len(reading.expressions) == 1:
+        return _program(text, reading.expressions[0])
+    return None if reading.expressions or reading.refusal else _typeset(text)
+
+
+def reread(program: Program, outcome: Outcome) -> Program | None:
+    """What else a program stands for that gave no value, if that can be told."""
+    if outcome.kind != "error" and (outcome.kind, outcome.output) != ("ok", ""):
+        return None
+    if len(found := others(program, outcome)) == 1:
+        return found[0]
+    return None if found or outcome.kind == "ok" else _typeset(program.typed)
+
+
+def others(program: Program, outcome: Outcome) -> tuple[Program, ...]:
+    """What else a program may stand for that Python ran: 2**10 for `2^10`."""
+    if program.calculation or not may_mislead(program.typed, outcome):
+        return ()
+    reading = readings_of(program.typed)
+    return tuple(
+        _program(program.typed, each) for each in differing(program.typed, outcome, reading)
+    )
+
+
+def _program(typed: str, read_as: Expression) -> Program:
+    tree = parse(read_as.program)
+    return Program(typed, read_as.program, tree, read_as.text, read_as.unit)
+
+
+def _typeset(text: str) -> Program | None:
+    source = normalise(text)
+    tree = parse(source) if source else None
+    return Program(text, source, tree) if source and isinstance(tree, ast.Module) else None

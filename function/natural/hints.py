@@ -1,203 +1,297 @@
 """One line of help for answers that surprise, and for what is not Python at all.
 
-`HINTS` is a table that a person can extend: the first row that fits is the hint. A hint never
-changes what is run, nor the answer: it stands beside Python's own.
+Whether a hint is due is told by the outcome, the program's tree or how the text was read, never
+by a word somewhere in it. A hint changes neither what is run nor the answer: it stands beside it.
 """
 
 import ast
+import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
-from function.natural import sentences
-from function.natural.rewriting import LONGEST, NAMES, suggest
-from function.parts import Parts, code, parts
-from sandbox import Outcome
+from function.natural.reader import LONGEST, Expression, Reading, polynomial, read
+from function.natural.typography import parses
+from function.parts import Part, Parts, code, parts
+from function.program import Program
+from sandbox import Outcome, parse
 
 
 @dataclass(frozen=True)
 class Case:
-    """What was typed, the text as it ran, and what became of it."""
+    """What was typed and run, what became of it, and what else may have been meant."""
 
-    source: str
-    program: str
-    tree: ast.Module | None
+    program: Program
     outcome: Outcome
+    reading: Reading
+
+    @property
+    def typed(self) -> str:
+        return self.program.typed
+
+    @property
+    def source(self) -> str:
+        return self.program.source
 
     @cached_property
-    def error(self) -> str:
-        """Python's error line, "rejected" and the names that it was for, else the kind."""
-        match self.outcome.kind:
-            case "syntax_error":  # IndentationError is a kind of it, and a hint fits both
-                return "SyntaxError: " + self.outcome.error.partition(": ")[2]
-            case "rejected":
-                return " ".join(["rejected", *(one.value for one in self.outcome.violations)])
-            case "error":
-                return self.outcome.error
-        return self.outcome.kind
+    def tree(self) -> ast.Module | None:
+        """The program's tree, where it is short enough to have been typed by hand."""
+        is_short = len(self.source) <= LONGEST * 10
+        tree = self.program.tree
+        return tree if is_short and isinstance(tree, ast.Module) else None
 
     @cached_property
-    def proposal(self) -> str | None:
-        """The Python that may have been meant."""
-        return suggest(self.source)
+    def expression(self) -> ast.expr | None:
+        """The tree where it is a single expression."""
+        match self.tree:
+            case ast.Module(body=[ast.Expr(value=value)]):
+                return value
+        return None
 
     @cached_property
-    def missing(self) -> str:
-        """The name that a NameError is about, else empty."""
-        found = re.match(r"NameError: name '(\w+)' is not defined", self.outcome.error)
-        return found[1] if found else ""
+    def others(self) -> tuple[Expression, ...]:
+        return differing(self.typed, self.outcome, self.reading)
 
 
-@dataclass(frozen=True)
-class Hint:
-    """A row of the table: a text, and where it fits. Every condition that is given must hold.
+def hint(program: Program, outcome: Outcome) -> Parts:
+    """Return a line of help for a program and its outcome; no parts where none is due.
 
-    Code in the text stands in backticks, which are read before anything is put in.
-
-    `source` is searched for in the program, if that is short, and `error` in the error line.
-    `value` is for what a pattern cannot tell: it returns the text for `{value}`, or None. Where
-    `{proposal}` or `{missing}` is in the text, the case must have one.
+    Never raises; takes time linear in the length of the program.
     """
+    if program.calculation:
+        return ()
+    misleads = may_mislead(program.typed, outcome)
+    case = Case(program, outcome, read(program.typed) if misleads else Reading())
+    return next((found for find in _HINTS.get(outcome.kind, ()) if (found := find(case))), ())
 
-    text: str
-    source: str = ""
-    error: str = ""
-    value: Callable[[Case], str | None] | None = None
 
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(self.source)
+def may_mislead(source: str, outcome: Outcome) -> bool:
+    """Whether a text is worth reading in another way than Python's: it failed, or looks like it."""
+    if outcome.kind == "ok":
+        return len(source) <= LONGEST and bool(_MISLEADING.search(source))
+    return outcome.kind in ("syntax_error", "error")
 
-    def fit(self, case: Case) -> Parts:
-        """Return the text for a case whose error line fits, or no parts."""
-        if self.source and not (
-            len(case.program) <= LONGEST and self._pattern.search(case.program)
-        ):
-            return ()
-        values = {"value": self.value(case) if self.value else ""}
-        if "{proposal}" in self.text:
-            values["proposal"] = case.proposal or None
-        if "{missing}" in self.text:
-            values["missing"] = case.missing or None
-        if None in values.values():
-            return ()
-        text = self.text.replace("{proposal}", "")
-        pieces = text.split("`")
-        found = parts(
+
+def differing(source: str, outcome: Outcome, reading: Reading) -> tuple[Expression, ...]:
+    """The ways to read a text that mean something else than Python makes of it.
+
+    None where Python gave a value that is one of them.
+    """
+    tree = parse(source)
+    python = ast.dump(tree) if isinstance(tree, ast.Module) else ""
+    others = [each for each in reading.expressions if ast.dump(ast.parse(each.program)) != python]
+    is_one = outcome.kind == "ok" and len(others) < len(reading.expressions)
+    return () if is_one else tuple(others)
+
+
+_MISLEADING = re.compile(
+    r"\^|\d,\d|\d\s*%|\d[/.-]\d{1,2}[/.-]\d{4}|\d{4}-\d\d?-\d|\A\s*[^\W\d]+\s*:|math\.\w+\(\d"
+)
+
+
+# Right in Python, and a surprise
+
+
+def _read_otherwise(case: Case) -> Parts:
+    others = case.others
+    if not others:
+        return ()
+    notes = frozenset[str]().union(*(each.notes for each in others))
+    if "date" in notes:
+        why = parts("In Python this is a sum of whole numbers; dates are made by ", code("dt"))
+    elif notes & {"comma", "group"}:
+        number = all(re.fullmatch(r"[\d_]+", each.text) for each in others)
+        why = parts(
+            "In Python a comma separates values; ",
             *(
-                code(piece.format(**values)) if index % 2 else piece
-                for index, piece in enumerate(pieces)
-                if piece
-            )
+                ("digits are grouped by ", code("_"))
+                if number
+                else ("the decimal sign is a point",)
+            ),
         )
-        if (proposal := values.get("proposal")) is None:
-            return found
-        return found + parts("\n" if "\n" in proposal else " ", code(proposal))
+    elif "power" in notes:
+        why = _XOR
+    elif "percent" in notes:
+        why = parts(
+            "In Python ", code("%"), " is the remainder of a division; a percent is a hundredth"
+        )
+    else:
+        why = parts("This is Python for something else; as a calculation")
+    return why + parts(": ") + _alternatives(others)
 
 
-def hint(typed: str, program: str, tree: ast.Module | None, outcome: Outcome) -> Parts:
-    """Return a line of help for what was typed and its outcome; no parts where none is due.
-
-    `program` is the text as it ran, `tree` what it parses to. Code of several lines follows the
-    sentence on lines of its own. Never raises; takes time linear in the length of `typed`.
-    """
-    case = Case(typed, program, tree, outcome)
-    return next((found for row in _rows(case.error) if (found := row.fit(case))), ())
+_XOR = parts("In Python ", code("^"), " is exclusive or (XOR); a power is written ", code("**"))
 
 
-@lru_cache(256)  # nearly all programs end in the same few ways
-def _rows(error: str) -> tuple[Hint, ...]:
-    return tuple(row for row in HINTS if re.search(row.error, error))
+def _alternatives(expressions: tuple[Expression, ...]) -> Parts:
+    pieces: list[str | Part] = []
+    for each in expressions:
+        pieces += [" or "] * bool(pieces) + [code(each.program)]
+    return parts(*pieces)
+
+
+def _power_in_program(case: Case) -> Parts:
+    """`x = 3; x^2`: exclusive or with a number, in a program that works with no other bits."""
+    error = case.outcome.error
+    if "^" not in case.source or case.tree is None or not re.match(r"TypeError|\Z", error):
+        return ()
+    operators = [node.op for node in _operations(case.tree)]
+    is_of_bits = any(
+        isinstance(op, ast.BitAnd | ast.BitOr | ast.LShift | ast.RShift) for op in operators
+    )
+    if is_of_bits or re.search(r"\b0[xXbBoO]|\b(?:bin|hex)\(", case.source):
+        return ()
+    if not any(_is_like_a_power(node) for node in _operations(case.tree)):
+        return ()
+    meant = _CODE_OR_XOR.sub(lambda match: match[1] or "**", case.source)
+    return _XOR + parts(": ", code(meant)) if parses(meant) else ()
+
+
+_CODE_OR_XOR = re.compile(
+    r"""(\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)|\^""",
+    re.DOTALL,
+)
+
+
+def _operations(tree: ast.AST) -> Iterator[ast.BinOp]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.BinOp))
+
+
+def _is_like_a_power(node: ast.BinOp) -> bool:
+    match node:
+        case ast.BinOp(op=ast.BitXor(), right=ast.Constant(value=int() | float() as number)):
+            return number not in (0, 1) and not isinstance(node.left, ast.List | ast.Set)
+    return False
+
+
+def _comma_in_program(case: Case) -> Parts:
+    """`x = 2,5; x*2`: a pair of digits that is calculated with."""
+    if case.tree is None or not re.search(r"=\s*\d+,\d", case.source):
+        return ()
+    pairs = {
+        target.id
+        for node in ast.walk(case.tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    operands = {
+        side.id
+        for node in _operations(case.tree)
+        for side in (node.left, node.right)
+        if isinstance(side, ast.Name)
+    }
+    meant = re.sub(r"(?m)(=\s*\d+),(\d+)(?=\s*(?:;|$))", r"\1.\2", case.source)
+    if not pairs & operands or meant == case.source or not parses(meant):
+        return ()
+    return parts("In Python a comma separates values; the decimal sign is a point: ", code(meant))
+
+
+def _rounding(case: Case) -> Parts:
+    """A sum whose answer is not the float nearest to the exact one, such as 0.1+0.2."""
+    shown = case.outcome.output.strip()
+    if not re.fullmatch(r"-?\d{1,9}\.\d{12,}", shown) or not case.expression:
+        return ()
+    exact = _exact(case.expression)
+    if exact is None or (exact * 10**10).denominator != 1 or shown == repr(float(exact)):
+        return ()
+    return _INEXACT + parts(code(f"round({case.source.strip()}, 10)"))
+
+
+def _inexact_comparison(case: Case) -> Parts:
+    match case.expression:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            exact = _exact(left)
+            if (
+                case.outcome.output.strip() == "False"
+                and exact is not None
+                and exact == _exact(right)
+            ):
+                close = f"math.isclose({ast.unparse(left)}, {ast.unparse(right)})"
+                return _INEXACT + parts(code(close))
+    return ()
+
+
+_INEXACT = parts("Floats are binary and hold most decimal fractions inexactly: ")
 
 
 def _exact(node: ast.expr) -> Fraction | None:
-    """Work out a sum of literals as it is done on paper; None for anything else."""
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            try:
-                return Fraction(str(number))
-            except ValueError:  # infinity
-                return None
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return None if (value := _exact(operand)) is None else -value
-        case ast.BinOp(left=left, op=operator, right=right):
-            one, other = _exact(left), _exact(right)
-            if one is None or other is None:
-                return None
-            match operator:
-                case ast.Add():
-                    return one + other
-                case ast.Sub():
-                    return one - other
-                case ast.Mult():
-                    return one * other
-                case ast.Div() if other:
-                    return one / other
-    return None
+    """A sum of literals as it is worked out on paper; None for anything else."""
+    poly = polynomial(node)
+    return poly[0] if poly and not any(poly[1:]) else None
 
 
-def _expression(case: Case) -> ast.expr | None:
-    match case.tree if len(case.program) <= LONGEST else None:
-        case ast.Module(body=[ast.Expr(value=value)]):
-            return value
-    return None
+def _dash(case: Case) -> Parts:
+    if "—" not in case.typed or case.typed == case.source or "—" in case.source:
+        return ()
+    return parts("The dash ", code("—"), " was read as a minus sign.")
 
 
-def _rounding(case: Case) -> str | None:
-    """Find a sum whose answer is not the float nearest to the exact one, such as 0.1+0.2."""
-    shown = case.outcome.output.strip()
-    if not re.fullmatch(r"-?\d{1,9}\.\d{12,}", shown) or not (expression := _expression(case)):
-        return None
-    exact = _exact(expression)
-    if exact is None or (exact * 10**10).denominator != 1 or shown == repr(float(exact)):
-        return None
-    return f"round({case.program}, 10)"
+# Not Python, or a name that is not there
 
 
-def _inexact_comparison(case: Case) -> str | None:
-    match _expression(case) if "==" in case.program else None:
-        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-            exact = _exact(left)
-            if exact is not None and exact == _exact(right):
-                return f"math.isclose({ast.unparse(left)}, {ast.unparse(right)})"
-    return None
+def _several(case: Case) -> Parts:
+    others = case.others
+    if len(others) < 2:
+        return _read_otherwise(case)
+    return parts("This can be read in more than one way: ") + _alternatives(others)
 
 
-def _powers(case: Case) -> str:
-    return case.program.replace("^", "**")
+def _refused(case: Case) -> Parts:
+    match case.reading.refusal:
+        case "exchange":
+            return parts(
+                "There is no network here, so no exchange rates: multiply by the rate, as in ",
+                code("5 * 0.92"),
+                ".",
+            )
+        case "algebra":
+            return parts(
+                "There is no algebra with symbols here, only with numbers: put them in, as in ",
+                code("x = 2; x**2 - 5*x + 6"),
+                ".",
+            )
+        case "draw":
+            return parts(
+                "Nothing can be drawn here; a table of values can be printed: ",
+                code("for x in range(5): print(x, x**2)"),
+            )
+    return ()
 
 
-def _has_read_dash(case: Case) -> str | None:
-    return "" if "—" in case.source and case.source != case.program else None
+def _missing_name(case: Case) -> Parts:
+    error = case.outcome.error
+    match = re.match(r"NameError: name '(\w+)' is not defined", error)
+    if not match or "Did you" in error:
+        return ()
+    name = match[1]
+    if name in ("ans", "Ans", "_"):
+        return parts("Programs remember nothing of each other: every message starts afresh.")
+    lower = name.lower()
+    written = _WRITTEN.get(lower) or (f"math.{lower}" if hasattr(math, lower) else "")
+    if written:
+        return parts("In Python ", code(name), " is written ", code(written), ".")
+    module = name if name in sys.stdlib_module_names else _MODULES.get(name)
+    if module:
+        line = f"import {name}" if module == name else f"from {module} import {name}"
+        return parts(code(name), " must be imported first: ", code(line))
+    if re.fullmatch(rf"\s*print\(\s*{name}\s*\)\s*", case.source):
+        return parts("Text stands in quotes: ", code(f'print("{name}")'))
+    return ()
 
 
-def _of_math(case: Case) -> str | None:
-    return NAMES.get(case.missing.lower())
-
-
-def _without_capital(case: Case) -> str | None:
-    return _CONSTANTS.get(case.missing.lower())
-
-
-def _import_for(case: Case) -> str | None:
-    if case.missing in sys.stdlib_module_names:
-        return f"import {case.missing}"
-    module = _MODULES.get(case.missing)
-    return module and f"from {module} import {case.missing}"
-
-
-def _quoted(case: Case) -> str | None:
-    """Find text that was printed without quotes."""
-    found = re.fullmatch(r"\s*print\(\s*([^\W\d]\w*)\s*\)\s*", case.program)
-    return f'print("{found[1]}")' if found and found[1] == case.missing else None
-
-
-_CONSTANTS = {"true": "True", "false": "False"} | dict.fromkeys(
-    ("none", "null", "nil", "undefined"), "None"
-)
+_WRITTEN = {
+    "true": "True",
+    "false": "False",
+    "ln": "math.log",
+    "lg": "math.log10",
+    "tg": "math.tan",
+}
+_WRITTEN |= {"randint": "random.randint", "choice": "random.choice", "fact": "math.factorial"}
+_WRITTEN |= dict.fromkeys(("none", "null", "nil", "undefined"), "None")
 _MODULES = {
     name: module
     for module, names in {
@@ -216,132 +310,73 @@ _MODULES = {
 }
 """Names that people use without importing them, and the module that each is in."""
 
-_ARITHMETIC = r"\A[\d\s.,+\-*/%()]+\Z"
 
-HINTS: tuple[Hint, ...] = (
-    # Right in Python, and a surprise
-    Hint(
-        "For example, write `n = 5` instead of `n = input()`.",
-        error=r"\Arejected (?:.* )?input\b",
+def _other_language(case: Case) -> Parts:
+    """One statement as other languages write it."""
+    for pattern, form in _STATEMENTS:
+        if match := re.fullmatch(pattern, case.source.strip()):
+            groups = {name: text.strip() for name, text in match.groupdict("None").items()}
+            meant = form.format(**groups | {"shown": _printed(groups.get("shown", ""))})
+            return parts("In Python: ", code(meant)) if parses(meant) else ()
+    return ()
+
+
+def _printed(text: str) -> str:
+    text = re.sub(r"\Aprint\s+", "", text)
+    return text if re.fullmatch(r"[-\d\s.+*/%()]+|(['\"]).*\1", text) else f'"{text}"'
+
+
+_STATEMENTS = (
+    (r"(?i:print|echo) (?P<shown>[^(=\n][^\n]*)", "print({shown})"),
+    (r"(?i:if) (?P<test>[^\n]+?) then (?P<shown>[^\n]+?)", "print({shown}) if {test} else None"),
+    (
+        r"(?:let|var|const|int|float|double) (?P<name>\w+) ?= ?(?P<value>[^=;\n]+);?",
+        "{name} = {value}",
     ),
-    Hint(
-        "In Python `^` is exclusive or (XOR); a power is written `**`: `{value}`",
-        source=r"\A[\d\s.+\-*/%()]*[\d)]\s*\^[\d\s.+\-*/%()^]+\Z",
-        error=r"\A(?:ok\Z|TypeError)",
-        value=_powers,
-    ),
-    Hint(
-        "In Python `^` is exclusive or (XOR); a power is written `**`.",
-        error=r"\ATypeError: unsupported operand type\(s\) for \^=?: .*'float'",
-    ),
-    Hint(
-        "In Python a comma separates values; digits are grouped by `_`:{proposal}",
-        source=r"\A[1-9]\d{0,2}(?:,\d{2,3})*,\d{3}\Z",
-        error=r"\Aok\Z",
-    ),
-    Hint(
-        "In Python a comma separates values; the decimal sign is a point:{proposal}",
-        source=rf"(?={_ARITHMETIC})(?!\([\d.,]+\)\Z).*\d,\d",
-        error=r"\A(?:ok\Z|TypeError)",
-    ),
-    Hint(
-        "In Python this is a sum of whole numbers; dates are made by `dt`:{proposal}",
-        source=r"\A(?:\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}/\d{4})(?:\s*-\s|\Z)",
-        error=r"\Aok\Z",
-    ),
-    Hint(
-        "In Python a colon after a name says what kind of value it has:{proposal}",
-        source=r"\A[^\W\d]\w*\s*:\s*[\d(][^\n]*\Z",
-        error=r"\Aok\Z",
-    ),
-    Hint(
-        "Floats are binary and hold most decimal fractions inexactly: `{value}`",
-        error=r"\Aok\Z",
-        value=_rounding,
-    ),
-    Hint(
-        "Floats are binary and hold most decimal fractions inexactly: `{value}`",
-        error=r"\Aok\Z",
-        value=_inexact_comparison,
-    ),
-    Hint(
-        "The dash `—` was read as a minus sign.", error=r"\A(?:ok\Z|\w+Error)", value=_has_read_dash
-    ),
-    Hint("`sum` takes one list:{proposal}", error=r"\ATypeError: sum\(\) takes"),
-    # A name that is not there
-    Hint(
-        "In Python `log` is `math.log`, the natural logarithm; to base 10:{proposal}",
-        source=r"\A\s*log\b(?!.*,)",
-        error=r"\ANameError: name 'log'",
-    ),
-    Hint(
-        "`{missing}` is `math.{missing}`, and its angle is in radians; of degrees:{proposal}",
-        source=r"\b(?:sin|cos|tan)\(\s*\d\d",
-        error=r"\ANameError: name '(?:sin|cos|tan)'",
-    ),
-    Hint("In Python:{proposal}", error=r"\ANameError"),
-    Hint("In Python `{missing}` is written `{value}`.", error=r"\ANameError", value=_of_math),
-    Hint(
-        "In Python `{missing}` is written `{value}`.", error=r"\ANameError", value=_without_capital
-    ),
-    Hint("`{missing}` must be imported first: `{value}`", error=r"\ANameError", value=_import_for),
-    Hint("Text stands in quotes: `{value}`", error=r"\ANameError", value=_quoted),
-    Hint(
-        "Programs remember nothing of each other: every message starts afresh.",
-        error=r"\ANameError: name '(?:ans|Ans|_|res|result|answer)'",
-    ),
-    # Not Python
-    Hint(
-        "There is no network here, so no exchange rates: multiply by the rate yourself, "
-        "as in `5 * 0.92`.",
-        source=rf"(?i)(?:{sentences.CURRENCY}|[$€£¥₽₹₴₩₿]).*\b(?:to|in|into|в|nach|en|a)\b.*"
-        rf"(?:\b(?:{sentences.CURRENCY})\b|[$€£¥₽₹₴₩₿])",
-    ),
-    Hint(
-        "There is no equation solver here; this works it out:{proposal}",
-        source=r"(?i)\A\W*(?:solve|find|roots?|реши\w*)\b.*=|[\d)][a-z]\b.*=|[a-z]\s*[-+*/^²].*=",
-        error=r"\ASyntaxError",
-    ),
-    Hint(
-        "There is no algebra with symbols here, only with numbers: put them in, as in "
-        "`x = 2; x**2 - 5*x + 6`.",
-        source=r"(?i)\b(?:solve|derivative|derive|differentiate|integrate|integral|limit|factori[sz]e|"
-        r"factor|simplify|expand|d/dx|реши\w*|производн\w+|интеграл\w*)\b|∫",
-        error=r"\A(?:Syntax|Name)Error",
-    ),
-    Hint(
-        "Nothing can be drawn here; a table of values can be printed: "
-        "`for x in range(5): print(x, x**2)`",
-        source=r"(?i)\b(?:plot|graph|draw|график)\b",
-        error=r"\A(?:Syntax|Name)Error",
-    ),
-    Hint(
-        "Dates and times are made by `dt`, the datetime module:{proposal}",
-        source=r"\d{4}-\d\d?-\d|\d[./]\d\d?[./]\d{4}|\d:\d\d",
-        error=r"\ASyntaxError",
-    ),
-    Hint(
-        "A number does not begin with 0 in Python:{proposal}",
-        error=r"\ASyntaxError: leading zeros in decimal integer",
-    ),
-    Hint(
-        "Percent of what? A pocket calculator takes it of what stands before:{proposal}",
-        source=r"[-+]\s*\d+(?:\.\d+)?\s*%\s*\Z",
-        error=r"\A(?:Syntax|Name)Error",
-    ),
-    Hint("A percent is a hundredth:{proposal}", source=r"%", error=r"\ASyntaxError"),
-    Hint(
-        "Multiplication is always written `*`:{proposal}",
-        error=r"\ATypeError: .* object is not callable",
-    ),
-    Hint(
-        "A single `=` gives a name to a value; to compare:{proposal}",
-        error=r"\ASyntaxError: cannot assign to",
-    ),
-    Hint("In Python:{proposal}", error=r"\ASyntaxError"),
-    Hint(
-        "Send something to work out, such as `2+2`, or a whole Python program; /help tells more.",
-        source=r"\A(?:/?[^\W\d_][^\d+*/=()\[\]{}<>^%#\"]*|[?!¿¡.\s]+)\Z",
-        error=r"\A(?:(?:Syntax|Name)Error|rejected (?:help|exit|quit|license|credits)\Z)",
-    ),
+    (r"(?P<name>\w+) ?:= ?(?P<value>[^=;\n]+)", "{name} = {value}"),
+    (r"(?P<test>[^?\n]+)\?(?P<yes>[^?:\n]+):(?P<no>[^?:\n]+)", "{yes} if {test} else {no}"),
 )
+
+
+def _greeting(case: Case) -> Parts:
+    """Words, and nothing to work out."""
+    is_word = case.outcome.kind != "error" or case.outcome.error.startswith("NameError")
+    words = r"/?[^\W\d_][^\d+*/=()\[\]{}<>^%#\"]*|[?!¿¡.\s]+"
+    if not is_word or not re.fullmatch(words, case.source):
+        return ()
+    return parts(
+        "Send something to work out, such as ",
+        code("2+2"),
+        ", or a whole Python program; /help tells more.",
+    )
+
+
+def _rejected(case: Case) -> Parts:
+    names = {each.value for each in case.outcome.violations}
+    if "input" in names:
+        return parts("For example, write ", code("n = 5"), " instead of ", code("n = input()"), ".")
+    return _greeting(case) if names <= {"help", "exit", "quit", "license", "credits"} else ()
+
+
+_HINTS: dict[str, tuple[Callable[[Case], Parts], ...]] = {
+    "ok": (
+        _read_otherwise,
+        _power_in_program,
+        _comma_in_program,
+        _rounding,
+        _inexact_comparison,
+        _dash,
+    ),
+    "error": (
+        _several,
+        _refused,
+        _power_in_program,
+        _comma_in_program,
+        _missing_name,
+        _dash,
+        _greeting,
+    ),
+    "syntax_error": (_several, _refused, _other_language, _greeting),
+    "rejected": (_rejected,),
+}
+"""By the kind of outcome, in order: the first that has something to say is the hint."""

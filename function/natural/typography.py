@@ -1,10 +1,12 @@
 """What phones, chat clients and consoles do to a program's text, undone.
 
-`normalise` is for text that does not parse as it stands, so no mapping here can change the meaning
+`normalise` is for text that does not run as it stands, so no mapping here can change the meaning
 of a valid program. Inside string literals everything stays as it was typed, if that parses.
 """
 
 import ast
+import builtins
+import keyword
 import re
 import textwrap
 import unicodedata
@@ -13,7 +15,7 @@ from collections.abc import Iterator
 from sandbox import parse
 
 CHARACTERS = {
-    "*": "×✕✖⨯∗∙⋅·",
+    "*": "×✕✖⨯∗∙⋅·•",
     "/": "÷∕⁄➗",
     "-": "−‐‑‒–—―⁃﹘﹣➖",
     "+": "➕﹢",
@@ -48,20 +50,29 @@ _PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.:?|In \[\d+\]:) ?")
+_PROMPT = re.compile(r"\s*(?:(?:>>>|\.\.\.:?|In \[\d+\]:) ?)+")
 _CONSOLE = re.compile(r"^\s*(?:>>>|In \[\d+\]:)", re.MULTILINE)
-_LANGUAGE = re.compile(r"[A-Za-z][\w+#.-]*[ \t]*")
+_FENCED = re.compile(
+    r"\s*(`{3,}|~{3,})[ \t]*(?:[A-Za-z][\w+#.-]*[ \t]*)?\n(.*?)\n?(?:\1\s*)?", re.DOTALL
+)
+_MARGIN = re.compile(r"(?:>|\d+[.)]) ?(?=[^\n])")  # of a quotation, of numbered lines
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
+_ESCAPED = re.compile(r"\\([*_`~])")
+_PASTED = re.compile("|".join([_CONSOLE.pattern, *_ENTITIES]), re.MULTILINE)
+_KEYWORDS = {word for word in keyword.kwlist if word.islower()}
+_NAMES = {name for name in (*dir(builtins), "math", "random", "json") if name.islower()}
+_CAPITAL = re.compile(r"^[ \t]*+[A-Z][a-z]*+\b|(?<![\w.])[A-Z][A-Za-z]*+(?=\s?[(.])", re.MULTILINE)
 
 
 def normalise(source: str) -> str | None:
     """Return the program that `source` was before it was typeset, or None.
 
-    None means that `source` parses as it is, or that nothing here makes it parse.
+    None means that `source` parses as it is and is no console's, or that nothing makes it parse.
     """
-    if parses(source):
+    if parses(source) and not _PASTED.search(source):
         return None
-    for text in dict.fromkeys(readings(source)):
-        if text and parses(text):
+    for text in dict.fromkeys(_readings(source)):
+        if text and text != source and parses(text):
             return text
     return None
 
@@ -78,12 +89,10 @@ def plain(source: str) -> str:
 
 def unwrap(source: str) -> str:
     """Return what is inside fences, backticks or a console transcript (its prompted lines)."""
-    text = source.strip("\n")
+    text = source.removeprefix("\ufeff").strip("\n")
     inner = text.strip("` \t\n")
-    if text.lstrip().startswith("```"):
-        language, newline, rest = inner.partition("\n")
-        fenced = newline and _LANGUAGE.fullmatch(language)
-        text = rest if fenced else text.strip().strip("`").strip("\n")
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[2]
     elif inner != text.strip():
         text = inner
     if _CONSOLE.search(text):
@@ -92,14 +101,33 @@ def unwrap(source: str) -> str:
     return text
 
 
-def readings(source: str) -> Iterator[str]:
-    """Yield what `source` may have been before it was typeset."""
+def _readings(source: str) -> Iterator[str]:
     text = unwrap(source)
     first, newline, rest = text.partition("\n")
     for shape in (text, textwrap.dedent(text), first.lstrip() + newline + textwrap.dedent(rest)):
         yield _trim(_map_code(shape))
         yield _trim(_map_code(shape.translate(_SHIFTS)))
         yield _trim(_map_characters(shape.translate(_QUOTES)))
+    plain_text = _trim(_map_code(textwrap.dedent(text)))
+    yield _without_capitals(plain_text)
+    for entity, char in _ENTITIES.items():
+        plain_text = plain_text.replace(entity, char)
+    plain_text = _ESCAPED.sub(r"\1", plain_text).strip()
+    yield plain_text
+    yield re.sub(r"\A(\*\*|__|\*)(.+)\1\Z", r"\2", plain_text)
+    lines = plain_text.split("\n")
+    if all(_MARGIN.match(line) for line in lines):
+        yield "\n".join(_MARGIN.sub("", line, count=1) for line in lines)
+
+
+def _without_capitals(source: str) -> str:
+    """Undo the capitals that phones put at the start of a line: `Print(2)`, `For i in x:`."""
+
+    def lower(match: re.Match[str]) -> str:
+        word = match[0].strip().lower()
+        return match[0].lower() if word in _NAMES or word in _KEYWORDS else match[0]
+
+    return _CAPITAL.sub(lower, source)
 
 
 def _map_code(text: str) -> str:

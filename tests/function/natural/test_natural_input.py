@@ -1,6 +1,7 @@
-"""The honest corpus through the real sandbox: what people type, and what they are told."""
+"""The benign corpus through the real sandbox: what people type, and what they are told."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -33,13 +34,21 @@ def told(source: str, sandbox: Sandbox, policy: Policy) -> tuple[Answer, str]:
     return answer, text_of(reply(answer, policy).message)
 
 
+def is_same(output: str, meant: str) -> bool:
+    """Whether a value is the one that was meant, beside a unit and to twelve digits."""
+    try:
+        return math.isclose(float(output.split(" ", maxsplit=1)[0]), float(meant), rel_tol=1e-12)
+    except ValueError:
+        return output == meant != ""
+
+
 @pytest.mark.parametrize("row", NATURAL, ids=lambda row: row["id"])
 def test_natural_input_is_run_or_told_in_python(
     row: dict[str, Any], sandbox: Sandbox, policy: Policy
 ) -> None:
     answer, text = told(row["source"], sandbox, policy)
     meant = row["expect"].get("suggest_stdout", "").strip()
-    is_right = meant and answer.outcome.kind == "ok" and text.startswith(meant)
+    is_right = answer.outcome.kind == "ok" and is_same(answer.output, meant)
     is_told = answer.hint and row["expect"].get("suggest", "") in text
     assert is_right or is_told
 
