@@ -84,8 +84,9 @@ def calculate(
 ) -> Answer:
     """Run a program and say what came of it; where it gave no value, what it was meant to be.
 
-    `token` is redacted along with all that is shaped like one; `inline` binds nf and
-    fact and works out what else the text may mean; `documents` asks for the whole of a long output. Never raises.
+    `token` is redacted along with all that is shaped like one; `inline` binds nf and fact, and
+    works out what else the text may mean; `documents` asks for the whole of a long output. Never
+    raises.
     """
     outcome = sandbox.run(program.source, program.tree, helpers=inline)
     if reader and (meant := reader.reread(program, outcome)):
@@ -99,6 +100,7 @@ def calculate(
         output, end = output[:SHOWN_HEAD], shown(output[-SHOWN_TAIL:])
     if reader and program.calculation and outcome.kind == "ok":
         output = reader.shown(program, output)
+    expression = program.calculation or (source if _is_expression(source, module) else "")
     others = reader.others(program, outcome)[:OTHERS_SHOWN] if reader and inline else ()
     hint = reader.hint(program, outcome) if reader else ()
     return Answer(
@@ -113,7 +115,7 @@ def calculate(
             replace(each, message=shown(each.message), value=shown(each.value))
             for each in outcome.violations
         ),
-        expression=shown(program.calculation or (source if _is_expression(source, module) else "")),
+        expression=shown(expression),
         excerpt=shown(_excerpt(source, outcome)) if outcome.kind == "syntax_error" else "",
         hint=tuple(part._replace(text=shown(part.text)) if part.kind else part for part in hint),
         others=tuple(

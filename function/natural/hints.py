@@ -28,18 +28,10 @@ class Case:
     outcome: Outcome
     reading: Reading
 
-    @property
-    def typed(self) -> str:
-        return self.program.typed
-
-    @property
-    def source(self) -> str:
-        return self.program.source
-
     @cached_property
     def tree(self) -> ast.Module | None:
         """The program's tree, where it is short enough to have been typed by hand."""
-        is_short = len(self.source) <= LONGEST * 10
+        is_short = len(self.program.source) <= LONGEST * 10
         tree = self.program.tree
         return tree if is_short and isinstance(tree, ast.Module) else None
 
@@ -53,7 +45,8 @@ class Case:
 
     @cached_property
     def others(self) -> tuple[Expression, ...]:
-        return differing(self.typed, self.outcome, self.reading)
+        """What else the text may mean."""
+        return differing(self.program.typed, self.outcome, self.reading)
 
 
 def hint(program: Program, outcome: Outcome) -> Parts:
@@ -136,17 +129,17 @@ def _alternatives(expressions: tuple[Expression, ...]) -> Parts:
 def _power_in_program(case: Case) -> Parts:
     """`x = 3; x^2`: exclusive or with a number, in a program that works with no other bits."""
     error = case.outcome.error
-    if "^" not in case.source or case.tree is None or not re.match(r"TypeError|\Z", error):
+    if "^" not in case.program.source or case.tree is None or not re.match(r"TypeError|\Z", error):
         return ()
     operators = [node.op for node in _operations(case.tree)]
     is_of_bits = any(
         isinstance(op, ast.BitAnd | ast.BitOr | ast.LShift | ast.RShift) for op in operators
     )
-    if is_of_bits or re.search(r"\b0[xXbBoO]|\b(?:bin|hex)\(", case.source):
+    if is_of_bits or re.search(r"\b0[xXbBoO]|\b(?:bin|hex)\(", case.program.source):
         return ()
     if not any(_is_like_a_power(node) for node in _operations(case.tree)):
         return ()
-    meant = _CODE_OR_XOR.sub(lambda match: match[1] or "**", case.source)
+    meant = _CODE_OR_XOR.sub(lambda match: match[1] or "**", case.program.source)
     return _XOR + parts(": ", code(meant)) if parses(meant) else ()
 
 
@@ -169,7 +162,7 @@ def _is_like_a_power(node: ast.BinOp) -> bool:
 
 def _comma_in_program(case: Case) -> Parts:
     """`x = 2,5; x*2`: a pair of digits that is calculated with."""
-    if case.tree is None or not re.search(r"=\s*\d+,\d", case.source):
+    if case.tree is None or not re.search(r"=\s*\d+,\d", case.program.source):
         return ()
     pairs = {
         target.id
@@ -184,8 +177,8 @@ def _comma_in_program(case: Case) -> Parts:
         for side in (node.left, node.right)
         if isinstance(side, ast.Name)
     }
-    meant = re.sub(r"(?m)(=\s*\d+),(\d+)(?=\s*(?:;|$))", r"\1.\2", case.source)
-    if not pairs & operands or meant == case.source or not parses(meant):
+    meant = re.sub(r"(?m)(=\s*\d+),(\d+)(?=\s*(?:;|$))", r"\1.\2", case.program.source)
+    if not pairs & operands or meant == case.program.source or not parses(meant):
         return ()
     return parts("In Python a comma separates values; the decimal sign is a point: ", code(meant))
 
@@ -198,7 +191,7 @@ def _rounding(case: Case) -> Parts:
     exact = _exact(case.expression)
     if exact is None or (exact * 10**10).denominator != 1 or shown == repr(float(exact)):
         return ()
-    return _INEXACT + parts(code(f"round({case.source.strip()}, 10)"))
+    return _INEXACT + parts(code(f"round({case.program.source.strip()}, 10)"))
 
 
 def _inexact_comparison(case: Case) -> Parts:
@@ -225,7 +218,11 @@ def _exact(node: ast.expr) -> Fraction | None:
 
 
 def _dash(case: Case) -> Parts:
-    if "—" not in case.typed or case.typed == case.source or "—" in case.source:
+    if (
+        "—" not in case.program.typed
+        or case.program.typed == case.program.source
+        or "—" in case.program.source
+    ):
         return ()
     return parts("The dash ", code("—"), " was read as a minus sign.")
 
@@ -278,7 +275,7 @@ def _missing_name(case: Case) -> Parts:
     if module:
         line = f"import {name}" if module == name else f"from {module} import {name}"
         return parts(code(name), " must be imported first: ", code(line))
-    if re.fullmatch(rf"\s*print\(\s*{name}\s*\)\s*", case.source):
+    if re.fullmatch(rf"\s*print\(\s*{name}\s*\)\s*", case.program.source):
         return parts("Text stands in quotes: ", code(f'print("{name}")'))
     return ()
 
@@ -314,7 +311,7 @@ _MODULES = {
 def _other_language(case: Case) -> Parts:
     """One statement as other languages write it."""
     for pattern, form in _STATEMENTS:
-        if match := re.fullmatch(pattern, case.source.strip()):
+        if match := re.fullmatch(pattern, case.program.source.strip()):
             groups = {name: text.strip() for name, text in match.groupdict("None").items()}
             meant = form.format(**groups | {"shown": _printed(groups.get("shown", ""))})
             return parts("In Python: ", code(meant)) if parses(meant) else ()
@@ -342,7 +339,7 @@ def _greeting(case: Case) -> Parts:
     """Words, and nothing to work out."""
     is_word = case.outcome.kind != "error" or case.outcome.error.startswith("NameError")
     words = r"/?[^\W\d_][^\d+*/=()\[\]{}<>^%#\"]*|[?!¿¡.\s]+"
-    if not is_word or not re.fullmatch(words, case.source):
+    if not is_word or not re.fullmatch(words, case.program.source):
         return ()
     return parts(
         "Send something to work out, such as ",
