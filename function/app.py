@@ -58,8 +58,13 @@ def create_app(
     if settings.metrics and watch:
         from function.observability import metrics
 
-        outbox = delivery.outbox.status if delivery else None
-        metrics.serve(settings.metrics, sandbox.status, watch.status, store.status, outbox)
+        metrics.serve(
+            settings.metrics,
+            sandbox=sandbox.status,
+            policy=watch.status,
+            store=store.status,
+            outbox=delivery.outbox.status if delivery else None,
+        )
     app = App(middleware=[RequestLog()])
     app.add_route("/webhook", Webhook(settings, answer))
     app.add_route("/message", Message(settings, bot))

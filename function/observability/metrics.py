@@ -5,10 +5,10 @@ Counters follow the events; gauges are read when somebody asks. Loaded only wher
 
 import logging
 import os
-import platform
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -62,15 +62,13 @@ def _bind(host: str, port: int, *, is_shared: bool) -> socket.socket:
     return listening
 
 
-def serve(
-    address: str, sandbox: Status, watch: Status, store: Status, outbox: Status | None = None
-) -> None:
+def serve(address: str, **statuses: Status | None) -> None:
     """Answer Prometheus at an address from now on, in a thread of its own.
 
-    The others return the status of Sandbox, PolicyWatch, Store and Outbox.
+    `sandbox`, `policy`, `store` and `outbox` return the status of what bears that name.
     """
     registry = CollectorRegistry()
-    registry.register(_Gauges(_service(sandbox), _policy(watch), _store(store), _outbox(outbox)))
+    registry.register(_Gauges({name: read for name, read in statuses.items() if read}))
     events.listeners.append(_Counts(registry).count)
     answer = make_wsgi_app(registry)
 
@@ -98,121 +96,84 @@ class _Silent(WSGIRequestHandler):
 
 
 class _Counts:
-    """Counts events."""
+    """Counts events; see `events`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, what: str, *labels: str) -> Counter:
-            return Counter(f"calcubot_{name}", what, labels, registry=registry)
+        def counter(name: str, what: str, *labels: str) -> tuple[Counter, tuple[str, ...]]:
+            return Counter(f"calcubot_{name}", what, labels, registry=registry), labels
 
         def histogram(name: str, what: str) -> Histogram:
             return Histogram(f"calcubot_{name}", what, buckets=SECONDS, registry=registry)
 
-        self._programs = counter("programs", "Programs, by how they ended", "outcome")
+        self._counters = {
+            "program": counter("programs", "Programs, by how they ended", "outcome"),
+            "response": counter("http_requests", "By route and status", "route", "status"),
+            "delivery": counter("deliveries", "Answers by call, by result", "result"),
+        }
+        unanswered = counter("unanswered", "Requests refused, ignored or limited", "event")
+        self._counters |= dict.fromkeys(("refused", "ignored", "limited"), unanswered)
         self._seconds = histogram("program_seconds", "From a request to its answer")
         self._cpu_seconds = histogram("program_cpu_seconds", "CPU time of programs")
-        by_route, by_result = ("route", "status"), ("result",)
-        self._by_name = {
-            "response": (counter("http_requests", "By route and status", *by_route), by_route),
-            "delivery": (
-                counter("deliveries", "Answers, by result", *by_result),
-                by_result,
-            ),
-        }
-        self._unanswered = counter("unanswered", "Requests refused, ignored or limited", "event")
 
     def count(self, event: str, fields: Mapping[str, Any]) -> None:
-        """Count one event; see `events`."""
+        """Count one event."""
+        if event in self._counters:
+            counter, labels = self._counters[event]
+            counter.labels(*({"event": event, **fields}[label] for label in labels)).inc()
         if event == "program":
-            self._programs.labels(fields["outcome"]).inc()
             self._seconds.observe(fields["ms"] / 1000)
             self._cpu_seconds.observe(fields["cpu_ms"] / 1000)
-        elif event in self._by_name:
-            counter, labels = self._by_name[event]
-            counter.labels(*(fields[label] for label in labels)).inc()
-        elif event in ("refused", "ignored", "limited"):
-            self._unanswered.labels(event).inc()
 
 
-Source = Callable[[], Iterator[Metric]]
+def _layers(statuses: Any) -> dict[str, bool]:
+    return {name: bool(detail) for name, detail in statuses["sandbox"]["layers"].items()}
+
+
+# Name, what it is, its one label, and how it is read off the statuses: a number, or one by label.
+_GAUGES: tuple[tuple[str, str, str, Callable[[Any], Any]], ...] = (
+    ("build_info", "Version", "version", lambda _: {__version__: 1}),
+    ("serving", "1 if programs can be run", "", lambda s: s["sandbox"]["serving"]),
+    ("guests_prepared", "Guests that wait", "", lambda s: s["sandbox"]["guests"]["prepared"]),
+    ("guests_running", "Programs that run", "", lambda s: s["sandbox"]["guests"]["running"]),
+    ("layer", "1 if it is in force", "layer", _layers),
+    ("policy", "The policy in force", "sha256", lambda s: {s["policy"]["sha256"]: 1}),
+    ("policy_refused", "1 if the file as it stands is", "", lambda s: "refused" in s["policy"]),
+    ("store_degraded", "1 if memory stands in", "", lambda s: s["store"]["state"] != "ok"),
+    ("outbox_waiting", "Answers for Telegram", "", lambda s: s["outbox"]["waiting"]),
+    ("outbox_bytes", "Their updates' size", "", lambda s: s["outbox"]["bytes"]),
+    ("outbox_oldest_seconds", "The oldest's age", "", lambda s: s["outbox"]["oldest_seconds"]),
+)
+_COUNTERS: tuple[tuple[str, str, str, Callable[[Any], Any]], ...] = (
+    ("zygote_restarts", "Zygotes that died", "", lambda s: s["sandbox"]["zygote"]["restarts"]),
+    (
+        "policy_reloads",
+        "Edits of the policy",
+        "result",
+        lambda s: {name: n for name, n in s["policy"]["reloads"].items() if name != "last"},
+    ),
+    ("outbox_dropped", "Answers given up as too many", "", lambda s: s["outbox"]["dropped"]),
+)
 
 
 class _Gauges(Collector):
-    """Reads what is in force when it is asked; a source that cannot be read costs no other."""
+    """Reads the statuses when it is asked; one that cannot be read costs no other metric."""
 
-    def __init__(self, *sources: Source) -> None:
-        self._sources = (_build, *sources)
+    def __init__(self, statuses: Mapping[str, Status]) -> None:
+        self._statuses = statuses
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what is in force now."""
-        for source in self._sources:
+        """Yield what is there now."""
+        now = {}
+        for name, read in self._statuses.items():
             try:
-                yield from list(source())
+                now[name] = read()
             except Exception:
-                log.exception("a metric cannot be read")
-
-
-def _gauge(name: str, what: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"calcubot_{name}", what, value)
-
-
-def _labelled(kind: Any, name: str, what: str, label: str, values: Mapping[str, float]) -> Metric:
-    metric: Metric = kind(f"calcubot_{name}", what, labels=[label])
-    for key, value in values.items():
-        metric.add_metric([key], value)  # type: ignore[attr-defined]
-    return metric
-
-
-def _build() -> Iterator[Metric]:
-    build = GaugeMetricFamily("calcubot_build_info", "Versions", labels=["version", "python"])
-    build.add_metric([__version__, platform.python_version()], 1)
-    yield build
-
-
-def _service(status: Status) -> Source:
-    def read() -> Iterator[Metric]:
-        now = status()
-        yield _gauge("serving", "1 if programs can be run", int(now["serving"]))
-        if now["serving"]:
-            guests, layers = now["guests"], {k: int(bool(v)) for k, v in now["layers"].items()}
-            yield _gauge("guests_prepared", "Guests that wait confined", guests["prepared"])
-            yield _gauge("guests_running", "Programs that run now", guests["running"])
-            restarts = now["zygote"]["restarts"]
-            yield CounterMetricFamily("calcubot_zygote_restarts", "Zygotes that died", restarts)
-            is_on = "1 if the layer is in force"
-            yield _labelled(GaugeMetricFamily, "layer", is_on, "layer", layers)
-
-    return read
-
-
-def _policy(status: Status) -> Source:
-    def read() -> Iterator[Metric]:
-        now = status()
-        in_force = {now["sha256"]: 1}
-        yield _labelled(GaugeMetricFamily, "policy", "The policy in force", "sha256", in_force)
-        edits = {name: n for name, n in now["reloads"].items() if name != "last"}
-        what = "Edits of the policy, by what became of them"
-        yield _labelled(CounterMetricFamily, "policy_reloads", what, "result", edits)
-        is_refused = int("refused" in now)
-        yield _gauge("policy_refused", "1 if the file as it stands is not in force", is_refused)
-
-    return read
-
-
-def _store(status: Status) -> Source:
-    def read() -> Iterator[Metric]:
-        is_degraded = int(status()["state"] != "ok")
-        yield _gauge("store_degraded", "1 if the store is lost and memory stands in", is_degraded)
-
-    return read
-
-
-def _outbox(status: Status | None) -> Source:
-    def read() -> Iterator[Metric]:
-        now = status() if status else {"waiting": 0, "bytes": 0, "oldest_seconds": 0, "dropped": 0}
-        yield _gauge("outbox_waiting", "Answers that wait for Telegram", now["waiting"])
-        yield _gauge("outbox_bytes", "What waits, in bytes", now["bytes"])
-        yield _gauge("outbox_oldest_seconds", "Since when the oldest waits", now["oldest_seconds"])
-        what = "Answers given up, because too much waited"
-        yield CounterMetricFamily("calcubot_outbox_dropped", what, now["dropped"])
-
-    return read
+                log.exception("the status of the %s cannot be read", name)
+        for kind, metrics in ((GaugeMetricFamily, _GAUGES), (CounterMetricFamily, _COUNTERS)):
+            for name, what, label, number in metrics:
+                with suppress(LookupError):
+                    value = number(now)
+                    metric = kind(f"calcubot_{name}", what, labels=[label] if label else [])
+                    for key, each in (value if label else {"": value}).items():
+                        metric.add_metric([key] if label else [], float(each))
+                    yield metric

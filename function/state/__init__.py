@@ -6,11 +6,15 @@ that is lost costs no answer: see `fallback`.
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from function.state.fallback import Fallback, Primary
+from function.state.fallback import Fallback
 from function.state.file import File
 from function.state.memory import Memory
 from function.state.store import Store, StoreLost, StoreMisconfigured
+
+if TYPE_CHECKING:
+    from function.state.redis import Redis
 
 __all__ = ["Store", "open_store"]
 
@@ -23,20 +27,7 @@ def open_store(address: str) -> Store:
     """
     if not address:
         return Memory()
-    primary: Primary
-    scheme, separator, _ = address.partition("://")
-    if separator:
-        if scheme not in ("redis", "rediss", "valkey", "valkeys", "unix"):
-            raise ValueError(
-                f"STORE: {scheme}://... is no store: write redis://HOST:PORT or a file's path"
-            )
-        from function.state.redis import Redis  # its client is large, and few need it
-
-        primary = Redis(address)
-    elif re.fullmatch(r"[\w.-]+:\d+", Path(address).name):
-        raise ValueError(f"STORE is {address}: write redis://{Path(address).name} for a server")
-    else:
-        primary = File(Path(address))
+    primary = _primary(address)
     try:
         primary.get("status")
     except StoreMisconfigured as error:
@@ -44,3 +35,17 @@ def open_store(address: str) -> Store:
     except StoreLost:
         pass
     return Fallback(primary)
+
+
+def _primary(address: str) -> "File | Redis":
+    scheme, separator, _ = address.partition("://")
+    path = Path(address)
+    if not separator and re.fullmatch(r"[\w.-]+:\d+", path.name):
+        raise ValueError(f"STORE is {address}: write redis://{path.name} for a server")
+    if not separator:
+        return File(path)
+    if scheme not in ("redis", "rediss", "valkey", "valkeys", "unix"):
+        raise ValueError(f"STORE: {scheme}://... is no store: write redis://HOST:PORT or a path")
+    from function.state.redis import Redis  # its client is large, and few need it
+
+    return Redis(address)

@@ -1,13 +1,19 @@
 """A store that outlasts its file or server: it goes on in memory, and returns by itself."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from function.state.file import File
 from function.state.memory import MEMORY_BYTES, Memory
 from function.state.store import StoreLost
+
+if TYPE_CHECKING:
+    from function.state.redis import Redis
 
 log = logging.getLogger(__name__)
 
@@ -16,31 +22,13 @@ RETRY_SECONDS = 2.0  # from a loss to the next try
 T = TypeVar("T")
 
 
-class Primary(Protocol):
-    """A store whose methods raise StoreLost."""
-
-    kind: str
-
-    def get(self, key: str) -> str | None:
-        """See Store."""
-
-    def set(self, key: str, value: str, seconds: float) -> None:
-        """See Store."""
-
-    def count(self, key: str, seconds: float) -> int:
-        """See Store."""
-
-    def close(self) -> None:
-        """See Store."""
-
-
 class Fallback:
     """A primary store with memory to fall back on; see Store.
 
     While the primary is lost, `status` says so. What was set meanwhile is saved when it is back.
     """
 
-    def __init__(self, primary: Primary, retry_seconds: float = RETRY_SECONDS) -> None:
+    def __init__(self, primary: File | Redis, retry_seconds: float = RETRY_SECONDS) -> None:
         self._primary = primary
         self._memory = Memory()  # has a copy of all that is set here
         self._retry_seconds = retry_seconds

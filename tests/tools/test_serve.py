@@ -5,6 +5,9 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from tools import serve
 from tools.serve import ROOT, free_port
 
 SERVE = [sys.executable, "-m", "tools.serve"]
@@ -55,6 +58,39 @@ def test_a_policy_that_cannot_be_served_is_named_and_nothing_is_retried(tmp_path
     assert "did you mean cpu_seconds" in result.stderr
     assert result.stderr.count("Booting worker") == 1
     assert "Traceback" not in result.stderr
+
+
+def test_paths_are_those_of_the_callers_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(os, "execv", lambda *command: started.append(command))
+    monkeypatch.setattr(os, "environ", {"CONFIG_PATH": "good.json", "STORE": "rel.db"})
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").touch()
+    serve.main(["--policy", "mine.yaml"])
+    assert Path.cwd() == ROOT
+    assert os.environ == {
+        "CONFIG_PATH": str(tmp_path / "good.json"),
+        "STORE": str(tmp_path / "rel.db"),
+        "POLICY_PATH": str(tmp_path / "mine.yaml"),
+    }
+    [(program, _)] = started
+    assert program == sys.executable
+
+
+@pytest.mark.parametrize("bind", ["foo", "127.0.0.1:99999", "127.0.0.1:", ":8000", "a b:1"])
+def test_an_address_that_cannot_be_is_refused(
+    bind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        serve.main(["--bind", bind])
+    assert ended.value.code == 2
+    assert "is not HOST:PORT" in capsys.readouterr().err
+
+
+def test_the_command_names_the_secret_where_there_is_one() -> None:
+    assert "Authorization" in serve.question("127.0.0.1:8000", needs_secret=True)
 
 
 def test_a_policy_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:

@@ -63,6 +63,21 @@ def test_set_registers_address_secret_kinds_and_commands(
     assert webhook("info").returncode == 0
 
 
+def test_set_that_is_done_by_half_says_which_half(webhook: Run, server: BotApiServer) -> None:
+    server.be("setMyCommands", (400, "Bad Request"))
+    result = webhook("set", "https://example.org")
+    assert result.returncode == 1
+    assert "Updates come to https://example.org/webhook now" in result.stdout
+    assert "The menu of commands is not set" in result.stderr
+    assert server.webhook["url"] == "https://example.org/webhook"
+
+
+def test_info_tells_of_updates_that_wait(webhook: Run, server: BotApiServer) -> None:
+    webhook("set", "https://example.org")
+    server.updates = [{"update_id": n} for n in range(101)]
+    assert "many updates wait" in webhook("info").stdout
+
+
 def test_a_path_of_ones_own_is_kept(webhook: Run, server: BotApiServer) -> None:
     assert webhook("set", "https://example.org:8443/my/bot", "--drop-pending").returncode == 0
     assert server.webhook["url"] == "https://example.org:8443/my/bot"
@@ -101,6 +116,7 @@ def test_delete_forgets_what_waits_if_told_to(webhook: Run, server: BotApiServer
             "/nowhere.json cannot be read (No such file",
         ),
         (["info"], {"DELIVERY": "pigeon"}, 2, "DELIVERY"),
+        (["set", "not-a-url"], {}, 2, "not-a-url is no URL"),
         ([], {}, 2, "usage:"),
         (["set"], {}, 2, "URL"),
     ],

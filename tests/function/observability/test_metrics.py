@@ -28,7 +28,8 @@ def served():
         address = f"127.0.0.1:{free_port()}"
         watch = watch or PolicyWatch(sandbox, ROOT / "policy.yaml")
         store = store or Memory().status
-        metrics.serve(address, sandbox.status, watch.status, store, outbox)
+        statuses = {"sandbox": sandbox.status, "policy": watch.status, "store": store}
+        metrics.serve(address, **statuses, outbox=outbox)
         url = f"http://{address}/metrics"
         return lambda: urllib.request.urlopen(url).read().decode().splitlines()
 
