@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from function import machine, natural
+from function import __version__, machine, natural
 from function.bot import Bot
 from function.delivery.api_delivery import ApiDelivery
 from function.delivery.deduplicate import Deduplication
@@ -20,6 +20,7 @@ from function.http.health import Health, Live
 from function.http.page import Page
 from function.http.response import App, RequestLog, add_error_handlers
 from function.http.webhook import Webhook
+from function.observability import events
 from function.settings import Settings, load_settings
 from function.state import Store, open_store
 from function.state.signed import Signed
@@ -82,23 +83,38 @@ def create_app(
 def get_app() -> App:
     """Return what the environment describes, or end with the reason and its cure."""
     try:
-        settings = load_settings(os.environ)
-        store = open_store(settings.store)
-        sandbox = _start_sandbox(settings)
-        watch = PolicyWatch(sandbox, settings.policy_path, os.environ.get(LAST_GOOD_POLICY))
+        return _app()
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         log.critical("%s", error)
-        sys.exit(CANNOT_START)
-    except RuntimeError:  # "can't start new thread"
+    except RuntimeError as error:
+        if "new thread" not in str(error):
+            raise
         log.critical("%s", machine.too_few_tasks())
-        sys.exit(CANNOT_START)
+    sys.exit(CANNOT_START)
+
+
+def _app() -> App:
+    settings = load_settings(os.environ)
+    store = open_store(settings.store)
+    sandbox = _start_sandbox(settings)
+    watch = PolicyWatch(sandbox, settings.policy_path, os.environ.get(LAST_GOOD_POLICY))
     if not settings.webhook_secret:
         log.warning("no TOKEN in %s: the bot answers anybody, for a trial", settings.config_path)
     if settings.token and not settings.bot_username:
         settings = replace(settings, bot_username=_ask_name(settings))
     api = _api(settings, timeout=2) if settings.delivery == "api" else None
+    app = create_app(settings, sandbox, store, api, watch)
     watch.start()
-    return create_app(settings, sandbox, store, api, watch)
+    layers = sandbox.status()["layers"]
+    events.emit(
+        "serving",
+        version=__version__,
+        delivery=settings.delivery,
+        store=store.status()["kind"],
+        layers=",".join(sorted(name for name, detail in layers.items() if detail)),
+        absent=",".join(sorted(name for name, detail in layers.items() if not detail)),
+    )
+    return app
 
 
 def _start_sandbox(settings: Settings) -> Sandbox:

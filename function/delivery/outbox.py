@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from function.delivery.deduplicate import ANSWER_SECONDS
 from function.errors import RETRY_SECONDS, Busy, Undelivered
+from function.observability import events
 from function.state import Store
 from function.state.signed import Signed
 from function.telegram.types import Json
@@ -166,6 +167,7 @@ class Outbox:
                 self._busy.discard(chat)
 
     def _answer(self, update: Json) -> None:
+        events.begin(update=update["update_id"])
         try:
             self._deliver(update)
         except (Busy, Undelivered):

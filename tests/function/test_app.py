@@ -94,3 +94,9 @@ def test_a_wrong_setting_ends_the_service_with_the_reason(
     with pytest.raises(pytest.fail.Exception, match=told) as ended:
         start_service(**environment)
     assert "Traceback" not in str(ended.value)
+
+
+def test_one_line_sums_up_what_is_served(service: Service) -> None:
+    [line] = [line for line in service.logs().splitlines() if " INFO serving " in line]
+    for field in ("version=", "delivery=reply", "store=memory", "seccomp", "absent="):
+        assert field in line
