@@ -48,7 +48,7 @@ class logger_class(glogging.Logger):  # type: ignore[misc]  # noqa: N801  gunico
 
 
 def _graceful_timeout() -> float:
-    """A program in flight may take all its time; then its answer is sent."""
+    """A program in flight may take all its time, under the policy at start; then it is sent."""
     try:
         return longest_answer_seconds(load_policy(_policy)) + 2
     except (PolicyError, OSError):  # refused when the sandbox starts

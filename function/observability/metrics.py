@@ -91,6 +91,8 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 
 class _Silent(WSGIRequestHandler):
+    timeout = 10
+
     def log_message(self, *_: object) -> None:
         """Log nothing."""
 
