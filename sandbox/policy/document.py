@@ -1,47 +1,51 @@
-"""Reads YAML in its plain form into a value whose every part knows its line and column.
+"""Reads YAML in its plain form into a value whose every part knows its file, line and column.
 
-Plain form: one document of mappings, lists, text and decimal whole numbers. Anchors, tags, merge
-keys and the words and numbers that YAML 1.1 turns into something else (`on`, `010`, `1:30`, an
-empty value) are mistakes here, for a file that is reviewed should mean what it seems to mean.
+Plain form: one document of mappings, lists, text and decimal whole numbers. A number is what a key
+has as its value; everything else is text as it stands, so that no scalar turns into something else
+(`on`, `010`, `1:30`). Anchors and tags are mistakes here: a reviewed file means what it says.
+
+A file may extend another (`extends: ../policy.yaml`). Its keys then replace the other's, one by one
+within mappings too; a list may be `{add: [...], remove: [...]}`, as may a mapping of names.
 """
 
+import os
 import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import yaml
 
 MAX_FILE_BYTES = 262_144
 MAX_DEPTH = 8
+_MOST_FILES = 8  # that extend one another
 
-At = tuple[
-    str | int, ...
-]  # where a value stands: ("limits", "wall_seconds"), ("allowed_imports", 3)
-Place = tuple[int, int]  # line and column, 1-based, in characters
+# Where a value stands: ("limits", "wall_seconds"), ("allowed_imports", 3).
+At = tuple[str | int, ...]
+Severity = Literal["error", "warning", "note"]
 
-_STRING, _INTEGER, _NULL, _MERGE = (
-    f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "null", "merge")
-)
-_MOST_DIGITS = 18
-_DECIMAL = re.compile(rf"0|-?[1-9][0-9]{{0,{_MOST_DIGITS - 1}}}")
-# Characters that hide, reorder or break text: a reviewer would see another file than is read.
-_DECEPTIVE = re.compile("[\x85\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_NULL = "tag:yaml.org,2002:null"
+_DECIMAL = re.compile("0|-?[1-9][0-9]{0,99}")
+# Characters that hide, reorder or break text, or pass for a space: a reviewer would see another
+# file than is read.
+_DECEPTIVE = re.compile("[\x85\xa0\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 LINE_END = re.compile("\r\n|\r|\n")
 _ALIGN = "align this line with its neighbours; an entry of a list begins with `- `"
 _QUOTE = "put the value in 'single quotes'"
 
 PROGRAMS = ("warm_up",)  # lists whose entries may have several lines
-_RUNS_ON = "text that begins here runs on over several lines"
+_RUNS_ON = "{} that begins here runs on over several lines"
 
 # PyYAML's complaint -> what to do about it.
 _SYNTAX_CURES = (
-    (r"'\\t' that cannot start", "indent with spaces, not with a tab"),
+    (r"'\\t' that cannot start", "indent with spaces, and part words with spaces, not with a tab"),
     ("that cannot start any token", _QUOTE),
     ("escape", _QUOTE),
-    (_RUNS_ON, "close the quote on the same line"),
+    ("expected alphabetic or numeric", _QUOTE),
+    ("quoted text .* runs on", "close the quote on the same line"),
+    ("a block .* runs on", "write it on one line"),
     ("end of stream|document sep|node content", "close the quote or the bracket"),
     ("expected ',' or", "put a comma between entries and close the bracket"),
     (
@@ -59,9 +63,20 @@ _SYNTAX_CURES = (
 _NOTICED_LATE = re.compile("could not find expected|end of stream|document sep|expected ',' or")
 
 
+class Place(NamedTuple):
+    """Line and column of a file, 1-based, in characters."""
+
+    path: Path
+    line: int
+    column: int
+
+
 @dataclass(frozen=True)
-class Problem:
-    """One mistake; line and column are 1-based, in characters; field is `limits.wall_seconds`."""
+class Finding:
+    """What somebody should look at in a file: line and column are 1-based, in characters.
+
+    `field` is as `limits.wall_seconds`; `accepted` is the reason that the file gives to leave it.
+    """
 
     path: Path
     line: int
@@ -71,6 +86,8 @@ class Problem:
     message: str
     cure: str
     rule: str
+    severity: Severity = "error"
+    accepted: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}: {self.message}; {self.cure}"
@@ -78,28 +95,34 @@ class Problem:
 
 @dataclass(frozen=True)
 class Document:
-    """A file's value, the place of each part of it, and the mistakes found so far."""
+    """A file's value, the place of each part of it, and the mistakes found so far.
+
+    `files` has the bytes of the file and of those that it extends, its own first.
+    """
 
     path: Path
     raw: bytes
-    text: str
     value: dict[str, Any] = field(default_factory=dict)
     keys: dict[At, yaml.Mark] = field(default_factory=dict)
     values: dict[At, yaml.Node] = field(default_factory=dict)
-    # Values that YAML turned into something else, and what into; empty if that is reported already.
-    misread: dict[At, str] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    files: dict[Path, bytes] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The file's own text."""
+        return self.raw.decode("utf-8", "replace")
 
     def place(self, at: At, *, key: bool = False) -> Place:
-        """Line and column of a value, or of its key; of the nearest parent where there is none."""
+        """The place of a value, or of its key; of the nearest parent where there is none."""
         while at:
             node, mark = self.values.get(at), self.keys.get(at)
             if node is not None and not (key and mark):
                 mark = node.start_mark
             if mark is not None:
-                return mark.line + 1, mark.column + 1
+                return _place(mark)
             at, key = at[:-1], True
-        return 1, 1
+        return Place(self.path, 1, 1)
 
     def report(self, at: At, rule: str, message: str, cure: str, *, key: bool = False) -> None:
         """Add a mistake in the value at `at`, or in its key."""
@@ -117,15 +140,15 @@ class Document:
     def report_at(
         self, place: Place, rule: str, message: str, cure: str, *, value: str = "", at: At = ()
     ) -> None:
-        """Add a mistake at a place of the text."""
-        problem = Problem(self.path, *place, dotted(at), value, message, cure, rule)
-        self.problems.append(problem)
+        """Add a mistake at a place."""
+        self.findings.append(Finding(*place, dotted(at), value, message, cure, rule))
 
     def is_sound(self, where: str) -> bool:
         """Whether no mistake was found so far in a field or beneath it."""
         begins = re.compile(rf"{re.escape(where)}([.\[]|$)")
-        mistakes = [problem.field for problem in self.problems] + [*map(dotted, self.misread)]
-        return not any(map(begins.match, mistakes))
+        value = self.value.get(where)
+        is_whole = None not in (value if isinstance(value, list) else [value])
+        return is_whole and not any(begins.match(found.field) for found in self.findings)
 
     def number(self, at: At) -> int | None:
         """The whole number at `at`, if there is one."""
@@ -154,35 +177,138 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Read a file. Whatever is wrong with it becomes a problem; nothing is raised."""
+    """Read a file. Whatever is wrong with it becomes a finding; nothing is raised."""
     try:
-        if path.exists() and not path.is_file():  # a pipe would block, a device might never end
-            raise ValueError("it is no regular file")
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        return parse_document(path, read_file(path))
     except (OSError, ValueError) as error:
-        document = Document(path, b"", "")
-        reason = getattr(error, "strerror", None) or error
-        document.report(
-            (), "file", f"cannot be read: {reason}", "give the name of a readable policy file"
-        )
+        document = Document(path, b"")
+        cure = "give the name of a readable policy file"
+        document.report((), "file", f"cannot be read: {_reason(error)}", cure)
         return document
-    return parse_document(path, raw)
 
 
-def parse_document(path: Path, raw: bytes) -> Document:
-    """Parse a file's bytes; `path` is for messages alone."""
-    document = Document(path, raw, raw.decode("utf-8", "replace"))
-    if _is_text(document):
-        node = _compose(document)
-        value = None if node is None else _value(document, node, ())
-        if isinstance(value, dict) and value:
-            document.value.update(value)
-        elif not document.problems:
-            document.report(
-                (), "file", "holds no fields", "begin with `version: 1` and the other fields"
-            )
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file, or a few too many. Raises OSError, ValueError."""
+    if path.exists() and not path.is_file():  # a pipe would block, a device might never end
+        raise ValueError(f"it is a {'folder' if path.is_dir() else 'device or a pipe'}")
+    with path.open("rb") as file:
+        return file.read(MAX_FILE_BYTES + 1)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def parse_document(path: Path, raw: bytes, read: Callable[[Path], bytes] = read_file) -> Document:
+    """Parse a file's bytes; `path` is for messages, and for what it extends, which `read` reads."""
+    document = Document(path, raw)
+    node = _tree(document, read, (path,))
+    if node is not None:
+        document.value.update(_mapping(document, node, ()))
     return document
+
+
+def _tree(
+    document: Document, read: Callable[[Path], bytes], chain: tuple[Path, ...]
+) -> yaml.MappingNode | None:
+    """The tree of a file upon that of what it extends; None where a finding says why not."""
+    document.files[document.path] = document.raw
+    node = _compose(document) if _is_text(document) else None
+    if not isinstance(node, yaml.MappingNode) or not node.value:
+        if not document.findings:
+            cure = "begin with `version: 1` and the other fields"
+            document.report((), "file", "holds no fields", cure)
+        return None
+    extends = [value for key, value in node.value if key.value == "extends"]
+    if not extends:
+        return node
+    node.value = [pair for pair in node.value if pair[1] is not extends[0]]
+    base = _base(document, extends[0], read, chain)
+    return base and _merged(document, base, node)
+
+
+def _base(
+    document: Document, extends: Any, read: Callable[[Path], bytes], chain: tuple[Path, ...]
+) -> yaml.MappingNode | None:
+    """The tree of the policy that a file extends.
+
+    Nothing of a file that is no policy is shown: its name may be anything, and lines are printed.
+    """
+    name = extends.value if isinstance(extends, yaml.ScalarNode) else ""
+    path = Path(os.path.normpath(document.path.parent / name))
+    base, node, reason = Document(path, b""), None, ""
+    if path in chain or len(chain) == _MOST_FILES:
+        reason = "extends this one, in a circle or too deep"
+    else:
+        try:
+            base = Document(path, read(path))
+            node = _tree(base, read, (*chain, path))
+        except (OSError, ValueError) as error:
+            reason = f"cannot be read: {_reason(error)}"
+    if node is None or not any(key.value == "version" for key, _ in node.value):
+        node, at = None, base.findings[0].line if base.findings else 1
+        message = f"{name or 'what this extends'} {reason or f'is no policy (line {at})'}"
+        cure = "name a policy by its path from this file's folder, and lint that one first"
+        document.report_at(_place(extends.start_mark), "file", message, cure, value=name)
+    document.findings.extend(base.findings if node else ())
+    document.files.update(base.files)
+    return node
+
+
+def _merged(document: Document, base: Any, own: Any) -> yaml.MappingNode:
+    """The keys of both, the own ones first in effect; `base` and `own` are mappings."""
+    pairs: dict[Any, tuple[Any, Any]] = {_name(key): (key, value) for key, value in base.value}
+    mine: set[str] = set()
+    for key, value in own.value:
+        name = _name(key)
+        _, below = pairs.get(name, (None, None))
+        if name in mine:  # twice in this file: kept, to be reported
+            pairs[key] = key, value
+            continue
+        mine.add(name)
+        if isinstance(value, yaml.MappingNode) and below is not None:
+            is_edit = value.value and all(
+                _name(step) in ("add", "remove") and not isinstance(part, yaml.ScalarNode)
+                for step, part in value.value
+            )
+            if isinstance(below, yaml.SequenceNode) or is_edit:
+                value = _edited(document, below, value)  # noqa: PLW2901
+            elif isinstance(below, yaml.MappingNode):
+                value = _merged(document, below, value)  # noqa: PLW2901
+        pairs[name] = key, value
+    return yaml.MappingNode(base.tag, [*pairs.values()], own.start_mark, own.end_mark)
+
+
+def _edited(document: Document, below: Any, edit: yaml.MappingNode) -> yaml.CollectionNode:
+    """A list, or a mapping of names, with the entries that an edit adds and removes."""
+    parts: dict[str, list[Any]] = {"add": [], "remove": []}
+    for key, part in edit.value:
+        if _name(key) in parts and isinstance(part, yaml.CollectionNode):
+            parts[_name(key)] = part.value
+        else:
+            cure = "write `add: [...]` or `remove: [...]`, or a list that replaces the other"
+            document.report_at(_place(key.start_mark), "bad-edit", "this is no edit", cure)
+    entries: list[Any] = [*below.value]
+    for item in parts["remove"]:
+        gone = [entry for entry in entries if _name(entry) == _name(item)]
+        if not gone:
+            message = f"{_name(item)} is not in what this file extends"
+            document.report_at(_place(item.start_mark), "bad-edit", message, "delete it")
+        entries = [entry for entry in entries if entry not in gone]
+    edited: yaml.CollectionNode = type(below)(
+        below.tag, [*entries, *parts["add"]], edit.start_mark, edit.end_mark
+    )
+    return edited
+
+
+def _name(entry: Any) -> str:
+    """The name of an entry of a list or a mapping: `json`, of `json: [dumps]` as well."""
+    while not isinstance(entry, yaml.ScalarNode):
+        entry = entry[0] if isinstance(entry, tuple) else next(iter(entry.value), _NAMELESS)
+    return str(entry.value)
+
+
+_NAMELESS = yaml.ScalarNode(_NULL, "")
 
 
 def dotted(at: At) -> str:
@@ -204,14 +330,14 @@ def _is_text(document: Document) -> bool:
         try:
             document.raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            place = _place_after(document.raw[: error.start].decode("utf-8"))
+            place = _place_after(document, document.raw[: error.start].decode("utf-8"))
             document.report_at(place, "file", "is not UTF-8 from here on", "save it as UTF-8")
-    for hidden in () if document.problems else _DECEPTIVE.finditer(document.text):
+    for hidden in () if document.findings else _DECEPTIVE.finditer(document.text):
         value = f"U+{ord(hidden[0]):04X}"
         message = f"the invisible character {value} can make the file look like another"
-        place = _place_after(document.text[: hidden.start()])
+        place = _place_after(document, document.text[: hidden.start()])
         document.report_at(place, "yaml-syntax", message, "delete the character", value=value)
-    return not document.problems
+    return not document.findings
 
 
 def _compose(document: Document) -> yaml.Node | None:
@@ -220,7 +346,7 @@ def _compose(document: Document) -> yaml.Node | None:
         loader = _Loader(document)
     except yaml.reader.ReaderError as error:
         value = f"U+{error.character:04X}"
-        place = _place_after(document.text[: error.position])
+        place = _place_after(document, document.text[: error.position])
         message = f"the character {value} is not allowed"
         document.report_at(place, "yaml-syntax", message, "delete the character", value=value)
         return None
@@ -237,11 +363,12 @@ def _compose(document: Document) -> yaml.Node | None:
     return node
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.BaseLoader):
     """Composes a tree and reports what the plain form leaves out."""
 
     def __init__(self, document: Document) -> None:
         super().__init__(document.text)
+        self.name = str(document.path)  # which marks then have
         self._document = document
         self._depth = 0
         self.continued: list[Any] = []  # where plain text of several lines begins
@@ -264,7 +391,8 @@ class _Loader(yaml.SafeLoader):
             event.implicit = (True, True) if isinstance(event, yaml.ScalarEvent) else True
         if isinstance(event, yaml.ScalarEvent) and mark.line < event.end_mark.line:  # type: ignore[union-attr]
             if event.style and not (event.style == "|" and isinstance(index, int)):
-                raise yaml.composer.ComposerError(problem=_RUNS_ON, problem_mark=mark)
+                what = "a block" if event.style in "|>" else "quoted text"
+                raise yaml.composer.ComposerError(problem=_RUNS_ON.format(what), problem_mark=mark)
             if not event.style:
                 self.continued.append(mark)
         if self._depth == MAX_DEPTH:
@@ -277,8 +405,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def _refuse(self, mark: Any, value: str, message: str, cure: str) -> None:
-        place = (mark.line + 1, mark.column + 1)
-        self._document.report_at(place, "yaml-feature", message, cure, value=value)
+        self._document.report_at(_place(mark), "yaml-feature", message, cure, value=value)
 
 
 def _report_continued(document: Document, mark: Any) -> None:
@@ -292,7 +419,7 @@ def _report_continued(document: Document, mark: Any) -> None:
         number = after
         message = "this line is read as part of the entry above it"
     line = lines[number]
-    place = (number, _indent(line) + 1)
+    place = Place(document.path, number, _indent(line) + 1)
     document.report_at(place, "yaml-syntax", message, _ALIGN, value=line.strip())
 
 
@@ -307,10 +434,10 @@ def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: list
     if opened:
         [mark] = opened
     elif begun and "quoted scalar" in str(error.context) and begun.line < mark.line:
-        mark, message = begun, _RUNS_ON
+        mark, message = begun, _RUNS_ON.format("quoted text")
     elif _NOTICED_LATE.search(message):
         mark = begun or mark
-    place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    place = _place(mark) if mark else Place(document.path, 1, 1)
     if "another document" in message:
         document.report_at(
             place, "yaml-feature", "a second document begins here", "delete the `---`"
@@ -333,11 +460,11 @@ def _odd_one_out(text: str, place: Place) -> Place:
     indent is an unusual one; or if the line after agrees with this one instead.
     """
     lines = _significant(text)
-    before = max((number for number in lines if number < place[0]), default=0)
-    after = min((number for number in lines if number > place[0]), default=0)
-    if not before or ": " in lines.get(place[0], "")[: place[1] - 1]:
+    before = max((number for number in lines if number < place.line), default=0)
+    after = min((number for number in lines if number > place.line), default=0)
+    if not before or ": " in lines.get(place.line, "")[: place.column - 1]:
         return place
-    here, previous = lines[place[0]], lines[before].strip()
+    here, previous = lines[place.line], lines[before].strip()
     if here.lstrip().startswith("-") and re.match(r"\w+: ", previous):
         to_blame = previous.endswith(("[]", "{}"))
     else:
@@ -345,7 +472,7 @@ def _odd_one_out(text: str, place: Place) -> Place:
         to_blame = (
             not re.search("^- |:( |$)", previous) or agrees or _is_odd(lines[before], here, lines)
         )
-    return (before, _indent(lines[before]) + 1) if to_blame else place
+    return place._replace(line=before, column=_indent(lines[before]) + 1) if to_blame else place
 
 
 def _is_odd(first: str, second: str, lines: dict[int, str]) -> bool:
@@ -377,68 +504,39 @@ def _value(document: Document, node: yaml.Node, at: At) -> Any:
 
 def _mapping(document: Document, node: yaml.MappingNode, at: At) -> dict[str, Any]:
     result: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
-        here = (*at, key)
-        place = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
-        if key_node.tag == _MERGE:
-            rule, message, cure = (
-                "yaml-feature",
-                "a merge key hides values",
-                "write the values themselves",
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+        here = (*at, name)
+        if name in result:
+            line = document.place(here, key=True).line
+            message = f"{name} stands on line {line} too; YAML keeps only the last"
+            cure = "delete one of the two"
+            document.report_at(
+                _place(key.start_mark), "duplicate-key", message, cure, value=name, at=here
             )
-        elif key_node.tag != _STRING:
-            message = f"YAML reads the key {key or '(empty)'} as {_kind(key_node)}, not as a name"
-            rule, cure = "yaml-value", f"put it in quotes if a name is meant: '{key}'"
-        elif key in result:
-            message = (
-                f"{key} stands on line {document.keys[here].line + 1} too; YAML keeps only the last"
-            )
-            rule, cure = "duplicate-key", "delete one of the two"
-        else:
-            document.keys[here] = key_node.start_mark
-            result[key] = _value(document, value_node, here)
             continue
-        document.report_at(place, rule, message, cure, value=key, at=here)
+        document.keys[here] = key.start_mark
+        result[name] = _value(document, value, here)
     return result
 
 
 def _scalar(document: Document, node: Any, at: At) -> str | int | None:
     text: str = node.value
     if node.style == "|" and at[0] not in PROGRAMS:
-        document.misread[at] = ""
-        document.report(at, "yaml-syntax", _RUNS_ON, "write it on one line")
+        document.report(at, "yaml-syntax", _RUNS_ON.format("a block"), "write it on one line")
         return None
-    several_lines = node.end_mark.line > node.start_mark.line
-    if node.tag == _STRING and not (several_lines and node.style is None):
-        return text
-    if node.tag == _INTEGER and _DECIMAL.fullmatch(text):
+    if node.tag == _NULL or (node.style is None and node.end_mark.line > node.start_mark.line):
+        return None  # the loader has told of these
+    if node.style is None and isinstance(at[-1], str) and _DECIMAL.fullmatch(text):
         return int(text)
-    document.misread[at] = ""
-    if node.tag == _NULL and not text:
-        document.misread[at] = "null, for there is no value"
-    elif text != "*" and not several_lines:  # the loader has told of these
-        document.misread[at] = _kind(node)
-    return None
+    return text
 
 
-def _kind(node: Any) -> str:
-    """What YAML makes of a scalar, in words."""
-    kind: str = node.tag.rpartition(":")[2]
-    if kind == "int":
-        if len(node.value) > _MOST_DIGITS:
-            return "a huge number"
-        return f"the number {yaml.SafeLoader('').construct_yaml_int(node)}"
-    words = {
-        "bool": "true or false",
-        "float": "a fraction",
-        "timestamp": "a date",
-        "map": "a mapping",
-    }
-    return words.get(kind, kind)
+def _place(mark: Any) -> Place:
+    return Place(Path(mark.name), mark.line + 1, mark.column + 1)
 
 
-def _place_after(before: str) -> Place:
+def _place_after(document: Document, before: str) -> Place:
     """Line and column of what follows a text."""
     lines = LINE_END.split(before)
-    return len(lines), len(lines[-1]) + 1
+    return Place(document.path, len(lines), len(lines[-1]) + 1)

@@ -7,6 +7,7 @@ import json
 import keyword
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +15,18 @@ from types import MappingProxyType
 from typing import Any
 
 import jsonschema
+import yaml
 
-from sandbox.kernel import layers, seccomp, syscalls
-from sandbox.policy.document import At, Document, Problem, dotted, read_document
+from sandbox.kernel import seccomp, syscalls
+from sandbox.policy.document import At, Document, Finding, Place, dotted, read_document
+from sandbox.policy.words import Unbounded, cost
 
 __all__ = [
+    "Finding",
     "Identity",
     "Limits",
     "Policy",
     "PolicyError",
-    "Problem",
     "Rlimits",
     "load_policy",
     "parse_policy",
@@ -39,6 +42,7 @@ ORDERED_LIMITS: tuple[tuple[At, At], ...] = (
     (("limits", "prepared_guests"), ("limits", "concurrent_guests")),
     (("limits", "sender_concurrent"), ("limits", "concurrent_guests")),
 )
+_MOST_STEPS = 20_000  # of all blocked words, from one place of a program: bounds the checker's time
 _TYPES = {
     "object": "names with values",
     "array": "a list",
@@ -90,11 +94,13 @@ class Identity:
 class Policy:
     """One checked policy file.
 
-    `sha256` is of its bytes. `allowed_imports` has for each module the names that it gives, None
-    for its public ones. `denied_syscalls` holds no groups.
+    `files` has the file and those that it extends, with the SHA-256 of each; `sha256` is the file's
+    own, or if there are several, that of all these hashes in a row. `allowed_imports` has for each
+    module the names that it gives, None for its public ones. `denied_syscalls` holds no groups.
     """
 
     path: Path
+    files: Mapping[Path, str]
     sha256: str
     version: int
     allowed_imports: Mapping[str, tuple[str, ...] | None]
@@ -113,11 +119,11 @@ class Policy:
 
 
 class PolicyError(Exception):
-    """The file is no policy; `problems` holds every mistake, in the order of the file."""
+    """The file is no policy; `findings` holds every mistake, in the order of the file."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(map(str, self.findings)))
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -128,12 +134,16 @@ def load_policy(path: str | Path) -> Policy:
 def parse_policy(document: Document) -> Policy:
     """The Policy that a document holds. Raises PolicyError."""
     check_document(document)
-    if document.problems:
-        raise PolicyError(document.problems)
+    if document.findings:
+        raise PolicyError(document.findings)
     value = document.value
+    files = {path: hashlib.sha256(raw).hexdigest() for path, raw in document.files.items()}
     return Policy(
         path=document.path,
-        sha256=hashlib.sha256(document.raw).hexdigest(),
+        files=MappingProxyType(files),
+        sha256=hashlib.sha256("".join(files.values()).encode()).hexdigest()
+        if len(files) > 1
+        else files[document.path],
         version=value["version"],
         allowed_imports=MappingProxyType(_imports(value["allowed_imports"])),
         preloaded=MappingProxyType(value["preloaded"]),
@@ -142,7 +152,7 @@ def parse_policy(document: Document) -> Policy:
         | ({"input"} if not value["limits"].get("input_bytes") else set()),
         dangerous_attrs=frozenset(value["dangerous_attrs"]),
         allowed_dunders=frozenset(value["allowed_dunders"]),
-        blocked_words=tuple(re.compile(word) for word in value["blocked_words"]),
+        blocked_words=tuple(map(re.compile, value["blocked_words"])),
         rlimits=Rlimits(**value["rlimits"]),
         limits=Limits(**value["limits"]),
         identity=Identity(**value["identity"]),
@@ -168,7 +178,9 @@ def check_document(document: Document) -> None:
     if document.value:
         for check in _CHECKS:
             check(document)
-    document.problems.sort(key=lambda problem: (problem.line, problem.column))
+    document.findings.sort(
+        key=lambda found: (found.path != document.path, found.line, found.column)
+    )
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
@@ -192,28 +204,8 @@ def schema() -> dict[str, Any]:
 
 def _check_schema(document: Document) -> None:
     for error in jsonschema.Draft202012Validator(schema()).iter_errors(document.value):
-        at = tuple(error.absolute_path)
-        if at in document.misread:
-            _report_misread(document, at, error)
-        else:
-            _report_schema_error(document, at, error)
-
-
-def _report_misread(document: Document, at: At, error: jsonschema.ValidationError) -> None:
-    """Tell of a value that YAML turned into what nobody wrote."""
-    became, document.misread[at] = document.misread[at], ""
-    if not became:
-        return
-    here: Any = error.schema
-    wanted = here.get("type", "integer" if "const" in here else "string")
-    cure = f"write {_TYPES[wanted]}" + {
-        "array": ", or [] for an empty one",
-        "integer": " in decimal",
-        "string": " in 'single quotes'",
-    }.get(wanted, "")
-    node: Any = document.values[at]
-    message = f"YAML reads {node.value or dotted(at)} as {became}"
-    document.report(at, "yaml-value", message, cure)
+        if error.instance is not None:  # what it should have been is reported already
+            _report_schema_error(document, tuple(error.absolute_path), error)
 
 
 def _report_schema_error(document: Document, at: At, error: jsonschema.ValidationError) -> None:
@@ -224,16 +216,16 @@ def _report_schema_error(document: Document, at: At, error: jsonschema.Validatio
         case "additionalProperties" | "required":
             _report_keys(document, at, error)
         case "type":
-            cure = f"write {_TYPES[wanted]}"
-            if wanted == "integer" and isinstance(found, str):
-                cure += " without quotes"
-            elif wanted == "string":
-                cure += ", in 'single quotes' if it looks like a number"
-            message = f"{where} is {_KINDS.get(type(found), 'nothing')}, not {_TYPES[wanted]}"
-            document.report(at, "wrong-type", message, cure)
+            _report_type(document, at, found, wanted)
         case "const":
             cure = f"write {wanted} without quotes"
             document.report(at, "unknown-version", f"version {found!r} is unknown", cure)
+        case "contains" if any(one.rule == "unknown-layer" for one in document.findings):
+            pass  # it may be there, misspelt
+        case "contains":
+            layer = wanted["const"]
+            message = f"required_layers lacks {layer}, without which nothing holds a program"
+            document.report(at, "essential-layer", message, f"add `- {layer}`", key=True)
         case "enum":
             cure = did_you_mean(str(found), wanted, f"use one of {', '.join(wanted)}")
             document.report(at, "unknown-layer", f"{found} is no layer", cure)
@@ -252,15 +244,47 @@ def _report_schema_error(document: Document, at: At, error: jsonschema.Validatio
             about = here["description"].rstrip(".")
             cure = f"write {about[0].lower()}{about[1:]}"
             at = (*at, found) if key else at
-            message = f"{found!a} cannot stand in {at[0]}"
+            what = ascii(found) if found else "an empty entry"
+            message = f"{what} cannot stand in {at[0]}"
             document.report(at, "bad-name", message, cure, key=key)
+
+
+def _report_type(document: Document, at: At, found: Any, wanted: str | list[str]) -> None:
+    """Tell of a value of another kind; also of text that other readers of YAML take for one."""
+    kind = wanted if isinstance(wanted, str) else wanted[0]
+    is_text = isinstance(found, str)
+    shown = "empty" if found == "" else found if is_text else _KINDS[type(found)]
+    message = f"{dotted(at)} is {shown}, not {_TYPES[kind]}"
+    cure = f"write {_TYPES[kind]}"
+    if kind == "integer" and is_text:
+        cure += " in decimal, without quotes"
+        if elsewhere := _elsewhere(found):
+            message += f"; some readers of YAML take it for {elsewhere}"
+    elif kind == "array" and at[0] == "allowed_imports" and len(at) > 1:
+        cure += " of names, or the module alone as text"
+    elif kind == "array":
+        cure += ", or [] for an empty one"
+    elif kind == "string":
+        cure += ", in 'single quotes' if it looks like a number"
+    document.report(at, "wrong-type", message, cure)
+
+
+def _elsewhere(text: str) -> str:
+    """What YAML 1.1 makes of a text; empty where that is text too."""
+    try:
+        value = yaml.safe_load(text[:40])
+    except (yaml.YAMLError, ValueError):
+        return ""
+    words = {bool: "true or false", type(None): "null", float: "a fraction", int: f"{value}"}
+    return words.get(type(value), "")
 
 
 def _report_keys(document: Document, at: At, error: jsonschema.ValidationError) -> None:
     """Tell of a field that is unknown or missing; one that is misspelt is not missing as well."""
-    here: Any = error.schema
     found: Any = error.instance
-    known = here["properties"]
+    known = schema()["properties"]
+    for step in error.absolute_path:
+        known = known[step]["properties"]
     unknown = [key for key in found if key not in known]
     if error.validator == "additionalProperties":
         for key in unknown:
@@ -289,13 +313,15 @@ def _check_duplicates(document: Document) -> None:
     lists: list[At] = [(name,) for name, value in document.value.items() if isinstance(value, list)]
     lists += [at for at, _ in _gives(document)]
     for where in lists:
-        first: dict[str, int] = {}
+        first: dict[str, Place] = {}
         for at, text in document.strings(*where):
-            line = document.place(at)[0]
+            place = document.place(at)
             if text in first:
-                message = f"{text} stands on line {first[text]} already"
+                path, line, _ = first[text]
+                elsewhere = "" if path == place.path else f" of {path}"
+                message = f"{text} stands on line {line}{elsewhere} already"
                 document.report(at, "duplicate-entry", message, "delete one of the two")
-            first.setdefault(text, line)
+            first.setdefault(text, place)
 
 
 def _check_modules(document: Document) -> None:
@@ -315,6 +341,15 @@ def _check_modules(document: Document) -> None:
             )
         if module not in allowed and document.is_sound("allowed_imports"):
             _report_not_allowed(document, at, module)
+
+
+def _check_edits(document: Document) -> None:
+    for name, value in document.value.items():
+        if isinstance(value, dict) and "array" in schema()["properties"].get(name, {}).get(
+            "type", ()
+        ):
+            message = f"{name} adds and removes, but this file extends no other"
+            document.report((name,), "bad-edit", message, "write a list", key=True)
 
 
 def _gives(document: Document) -> Iterator[tuple[At, str]]:
@@ -340,6 +375,7 @@ def _report_not_allowed(document: Document, at: At, module: str) -> None:
 
 
 def _check_words(document: Document) -> None:
+    steps = 0
     for at, word in document.strings("blocked_words"):
         if re.search("[\x00-\x1f\x7f]", word):
             message = "in double quotes YAML turns \\b and its like into control characters"
@@ -350,8 +386,19 @@ def _check_words(document: Document) -> None:
             document.report(at, "regex-backspace", message, "put it in 'single quotes'")
             continue
         try:
-            re.compile(word)
-        except (re.error, RecursionError, OverflowError, Warning) as error:  # `python -W error`
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # tools/policy-lint tells of what Python warns of
+                re.compile(word)
+            steps += cost(word)
+            if steps > _MOST_STEPS:
+                raise Unbounded(f"all words up to this one take more than {_MOST_STEPS} steps")
+        except Unbounded as error:
+            message = f"{word} may take long to search for: {error}"
+            cure = (
+                "bound its repetitions, and let each begin after what it cannot match; or delete it"
+            )
+            document.report(at, "word-slow", message, cure)
+        except (re.error, RecursionError, OverflowError) as error:
             message = f"{word} is no regular expression: {error}"
             cure = "mend it; put a backslash before a character that is meant as itself"
             document.report(at, "regex-invalid", message, cure)
@@ -389,16 +436,6 @@ def _check_uids(document: Document) -> None:
             document.report(at, "limits-contradict", message, f"write at {bound}")
 
 
-def _check_layers(document: Document) -> None:
-    listed = document.value.get("required_layers")
-    if isinstance(listed, list) and document.is_sound("required_layers"):
-        for layer in layers.ESSENTIAL:
-            if layer not in listed:
-                message = f"required_layers lacks {layer}, without which nothing holds a program"
-                cure = f"add `- {layer}`"
-                document.report(("required_layers",), "essential-layer", message, cure, key=True)
-
-
 def _check_syscalls(document: Document) -> None:
     names = {name for table in syscalls.TABLES.values() for name in table}
     known = names | syscalls.GROUPS.keys() | seccomp.CONDITIONS.keys()
@@ -414,10 +451,10 @@ def _check_syscalls(document: Document) -> None:
 
 _CHECKS = (
     _check_schema,
+    _check_edits,
     _check_duplicates,
     _check_modules,
     _check_words,
     _check_limits,
-    _check_layers,
     _check_syscalls,
 )

@@ -49,8 +49,8 @@ def judge_policy(data: bytes) -> None:
     try:
         load_policy(FILE)
     except PolicyError as error:
-        if not all(one.line >= 1 and one.message and one.cure for one in error.problems):
-            raise AssertionError(error.problems) from error
+        if not all(one.line >= 1 and one.message and one.cure for one in error.findings):
+            raise AssertionError(error.findings) from error
 
 
 if __name__ == "__main__":

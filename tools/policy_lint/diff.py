@@ -1,46 +1,39 @@
-"""What a change of the policy means: what it makes weaker, what stronger, and what is neither."""
+"""What a change of the policy means: what it makes weaker, what stronger, and what is neither.
 
+weaker (error): The change lets programs do more
+    A weakening should be seen and meant; --allow-weaker lets it pass.
+    Example: allowed_imports gains pathlib
+    Cure: Undo it, or say why it is meant when you pass --allow-weaker.
+
+stronger (note): The change lets programs do less
+    Programs that worked may be refused or end early.
+    Example: dangerous_names gains print
+    Cure: Nothing is to be cured.
+
+changed (note): The change makes programs neither safer nor less safe
+    It changes what programs find, or how quickly they start.
+    Example: preloaded gains st
+    Cure: Nothing is to be cured.
+"""
+
+import os
+import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sandbox.check.checker import check
 from sandbox.kernel.syscalls import expand
-from sandbox.policy.document import At, Place, parse_document
-from sandbox.policy.loader import Policy, PolicyError, parse_policy, schema
-from tools.policy_lint.denials import NEEDS
+from sandbox.policy.document import At, Finding, Place, dotted, parse_document
+from sandbox.policy.loader import Policy, schema
 from tools.policy_lint.examples import EXAMPLES
-from tools.policy_lint.finding import Finding, Rule, finding
 from tools.policy_lint.modules import gives
-from tools.policy_lint.subject import Subject, read
-from tools.policy_lint.words import search
+from tools.policy_lint.rules import described
+from tools.policy_lint.rules.syscalls import NEEDS
+from tools.policy_lint.subject import Subject, read, subject_of
 
-WEAKER = Rule(
-    "weaker",
-    "error",
-    "The change lets programs do more",
-    "A weakening should be seen and meant; --allow-weaker lets it pass.",
-    "allowed_imports gains pathlib",
-    "Undo it, or say why it is meant when you pass --allow-weaker.",
-)
-STRONGER = Rule(
-    "stronger",
-    "note",
-    "The change lets programs do less",
-    "Programs that worked may be refused or end early.",
-    "dangerous_names gains print",
-    "Nothing is to be cured.",
-)
-OTHER = Rule(
-    "changed",
-    "note",
-    "The change makes programs neither safer nor less safe",
-    "It changes what programs find, or how quickly they start.",
-    "preloaded gains st",
-    "Nothing is to be cured.",
-)
-RULES = {rule.id: rule for rule in (WEAKER, STRONGER, OTHER)}
+RULES = {rule.id: rule for rule in described(Path(__file__), "diff")}
 
 # Limits that bound no program: how the sandbox goes about it.
 _NEUTRAL: frozenset[At] = frozenset({("limits", "prepared_guests"), ("limits", "queue_seconds")})
@@ -63,9 +56,10 @@ def compare(old: Subject, new: Subject) -> Iterator[Finding]:
     """One finding for each change of meaning, at its line of the new file."""
     if old.policy is None or new.policy is None:
         broken = old if old.policy is None else new
-        raise NotComparable("\n".join(map(str, broken.document.problems)))
+        raise NotComparable("\n".join(map(str, broken.document.findings)))
     before, after = old.policy, new.policy
     yield from _lists(before, after, new)
+    yield from _given(before, after, new)
     yield from _preloaded(before, after, new)
     yield from _warm_up(before, after, new)
     yield from _words(before, after, new)
@@ -78,27 +72,29 @@ def read_old(name: str, path: Path) -> Subject:
     if not name.startswith("git:"):
         return read(Path(name))
     revision = name.removeprefix("git:")
-    folder = str(path.resolve().parent)
-    command = ["git", "-C", folder, "show", "--end-of-options", f"{revision}:./{path.name}"]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)  # nosec B603
-    except OSError as error:
-        raise NotComparable(f"git cannot be run: {error}") from error
-    if done.returncode:
-        raise NotComparable(done.stderr.decode("utf-8", "replace").strip())
-    document = parse_document(Path(f"{path}@{revision}"), done.stdout)
-    try:
-        return Subject(document.path, document, parse_policy(document))
-    except PolicyError:
-        return Subject(document.path, document, None)
+
+    def show(file: Path) -> bytes:
+        """The file's bytes at the revision; also of a file that it extends."""
+        command = ["git", "-C", str(path.resolve().parent), "show", "--end-of-options"]
+        beside = os.path.relpath(file, path.parent)
+        command.append(f"{revision}:./{beside}")
+        try:
+            done = subprocess.run(command, capture_output=True, check=False)  # nosec B603
+        except OSError as error:
+            raise NotComparable(f"git cannot be run: {error}") from error
+        if done.returncode:
+            raise NotComparable(done.stderr.decode("utf-8", "replace").strip())
+        return done.stdout
+
+    return subject_of(parse_document(path, show(path), show))
 
 
 def _change(
-    new: Subject, weaker: bool | None, place: Place, message: str, value: str = ""
+    weaker: bool | None, place: Place, message: str, value: str = "", at: At = ()
 ) -> Finding:
-    rule = OTHER if weaker is None else WEAKER if weaker else STRONGER
+    rule = "changed" if weaker is None else "weaker" if weaker else "stronger"
     cure = "pass --allow-weaker if it is meant" if weaker else "no cure is needed"
-    return finding(rule, new.path, place, message, cure, value)
+    return Finding(*place, dotted(at), value, message, cure, rule, RULES[rule].severity)
 
 
 def _lists(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
@@ -106,15 +102,38 @@ def _lists(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
         old_entries, new_entries = set(getattr(before, field)), set(getattr(after, field))
         for entry in sorted(old_entries ^ new_entries):
             gained = entry in new_entries
-            # "uid or landlock" says nothing more where one of the two is required by itself.
-            if set(entry.split(" or ")) & (old_entries if gained else new_entries):
+            if _covered(field, entry, old_entries if gained else new_entries):
                 continue
             weaker = gained == more_is_weaker
             why = allows if weaker else f"no more: {allows}"
             if field == "allowed_imports" and (what := gives(entry)):
                 why += f", which gives them {what}"
             message = f"{field} {'gains' if gained else 'loses'} {entry}: {why}"
-            yield _change(new, weaker, new.place_of(field, entry), message, entry)
+            yield _change(weaker, new.place_of(field, entry), message, entry, (field,))
+
+
+def _covered(field: str, entry: str, others: Collection[str]) -> bool:
+    """Whether the other policy's entries say already what an entry says."""
+    if field == "readable_paths":
+        return any(PurePosixPath(entry).is_relative_to(other) for other in others)
+    if field == "dangerous_attrs":
+        return entry.rpartition(".")[2] in others
+    # "uid or landlock" says nothing more where one of the two is required by itself.
+    return field == "required_layers" and not set(entry.split(" or ")).isdisjoint(others)
+
+
+def _given(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
+    """Names that a module gives programs in one policy alone."""
+    for module in sorted(before.allowed_imports.keys() & after.allowed_imports.keys()):
+        old, now = before.allowed_imports[module], after.allowed_imports[module]
+        if old == now or (old and now and set(old) == set(now)):
+            continue
+        more = "its public names" if now is None else ", ".join(sorted({*now} - {*(old or now)}))
+        less = "" if now is None else ", ".join(sorted({*(old or ())} - {*now}))
+        parts = [f"gives {more}"] * bool(more) + [f"no longer gives {less}"] * bool(less)
+        message = f"{module} {' and '.join(parts) or 'gives no more than what is named'}"
+        place = new.place_of("allowed_imports", module)
+        yield _change(bool(more), place, message, module, ("allowed_imports",))
 
 
 def _preloaded(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
@@ -123,13 +142,13 @@ def _preloaded(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]
         if old != now:
             place = new.document.place(("preloaded", name), key=True)
             message = f"preloaded.{name} was {old or 'not there'} and is {now or 'gone'}"
-            yield _change(new, None, place, message, name)
+            yield _change(None, place, message, name)
 
 
 def _warm_up(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
     if before.warm_up != after.warm_up:
         message = "warm_up has other programs: what guests find warm changes, not what they may do"
-        yield _change(new, None, new.document.place(("warm_up",), key=True), message)
+        yield _change(None, new.document.place(("warm_up",), key=True), message)
 
 
 def _words(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
@@ -137,16 +156,18 @@ def _words(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
     now = {word.pattern for word in after.blocked_words}
     for word in sorted(old ^ now):
         gained = word in now
-        sides = _sides(word, before if gained else after)
+        sides = _sides(re.compile(word), before if gained else after)
         message = f"blocked_words {'gains' if gained else 'loses'} {word}: {sides}"
-        yield _change(new, not gained, new.place_of("blocked_words", word), message, word)
+        yield _change(not gained, new.place_of("blocked_words", word), message, word)
 
 
-def _sides(word: str, without: Policy) -> str:
+def _sides(word: re.Pattern[str], without: Policy) -> str:
     """Which example programs the word alone decides about, under the policy without it."""
-    hits, _ = search({word: [*EXAMPLES.values()]})
-    matched = [[*EXAMPLES.items()][index] for index, _ in hits.get(word, ())]
-    decided = [name for name, source in matched if not check(source, without)]
+    decided = [
+        name
+        for name, source in EXAMPLES.items()
+        if word.search(source) and not check(source, without)
+    ]
     if decided:
         return f"example programs that change sides: {', '.join(decided)}"
     return "no example program changes sides, the other fields decide"
@@ -164,7 +185,7 @@ def _numbers(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
             word = "grows" if value > old else "shrinks"
             about = schema()["properties"][group]["properties"][name]["description"].rstrip(".")
             message = f"{group}.{name} {word} from {old} to {value}: {about}"
-            yield _change(new, weaker, new.document.place(at), message, str(value))
+            yield _change(weaker, new.document.place(at), message, str(value))
 
 
 def _syscalls(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
@@ -178,7 +199,7 @@ def _syscalls(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
             lesser = {entry.partition("(")[0] for entry in (now if weaker else old) if "(" in entry}
             shown = ", ".join(f"{call} wholly" if call in lesser else call for call in members)
             message = f"denied_syscalls {verb} {shown}{why}"
-            yield _change(new, weaker, new.place_of("denied_syscalls", entry), message, entry)
+            yield _change(weaker, new.place_of("denied_syscalls", entry), message, entry)
 
 
 def _lost(old: frozenset[str], now: frozenset[str]) -> list[str]:

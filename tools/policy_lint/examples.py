@@ -1,6 +1,6 @@
-"""Example programs, honest and hostile, to show whom a changed word lets in or keeps out."""
+"""Example programs, benign and hostile, to show whom a changed word lets in or keeps out."""
 
-from tools.policy_lint.honest import HONEST
+from tools.policy_lint.benign import BENIGN
 
 _HOSTILE = {
     "read the accounts": "'/etc/passwd'",
@@ -19,4 +19,4 @@ _HOSTILE = {
     "open a socket": "text = 'socket.socket'",
     "walk to every class": "().__class__.__base__.__subclasses__()",
 }
-EXAMPLES = _HOSTILE | {f"the honest {source.splitlines()[0]!r}": source for source in HONEST}
+EXAMPLES = _HOSTILE | {f"the benign {source.splitlines()[0]!r}": source for source in BENIGN}

@@ -1,41 +1,58 @@
 """Findings as text for people, JSON, SARIF 2.1.0 and GitHub's workflow commands."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from sandbox.policy.document import LINE_END
-from tools.policy_lint.finding import Finding, Rule
+from sandbox.policy.document import LINE_END, Finding
+from tools.policy_lint.main import every_rule, version
+from tools.policy_lint.rules import Rule
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOURS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
+_WIDTH = 160  # of a line that is shown
 
 
-def text(findings: list[Finding], *, colour: bool = False) -> str:
-    """Each finding with its line, a caret under the place, and the cure; then the total."""
-    sources: dict[Path, list[str]] = {}
+def text(
+    findings: list[Finding],
+    sources: Mapping[Path, bytes],
+    *,
+    is_diff: bool = False,
+    colour: bool = False,
+) -> str:
+    """Each finding with its line, a caret under the place, and the cure; then the total.
+
+    `sources` has the files. Of a difference each change is one line. What comes from a file is
+    printed without its control characters, which a terminal would obey.
+    """
+    lines = {path: LINE_END.split(raw.decode("utf-8", "replace")) for path, raw in sources.items()}
     parts = []
     for found in findings:
-        if found.accepted:
-            continue
-        if found.path not in sources:
-            sources[found.path] = _lines(found.path)
-        parts.append(_paragraph(found, sources[found.path], colour))
-    return "\n".join([*parts, total(findings)]) + "\n"
+        place = f"{found.path}:{found.line}:{found.column}"
+        if is_diff:
+            parts.append(f"{found.rule:9}{_plain(f'{place}: {found.message}')}")
+        elif found.accepted:
+            told = f"{place}: accepted: {found.message} [{found.rule}]"
+            parts.append(f"{_plain(told)}\n    {_plain(found.accepted)}\n")
+        else:
+            parts.append(_paragraph(found, place, lines.get(found.path, []), colour))
+    return "\n".join([*parts, total(findings, is_diff=is_diff)]) + "\n"
 
 
-def one_line_each(findings: Iterable[Finding]) -> str:
-    """Changes, one a line: what became of the policy there, and why."""
-    findings = list(findings)
-    lines = [f"{found.rule.id:9}{found.path}:{found.line}: {found.message}" for found in findings]
-    return "\n".join(lines or ["no difference in meaning"]) + "\n"
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def total(findings: Iterable[Finding]) -> str:
-    """How many findings of each severity there are, in one line."""
-    counts = Counter("accepted" if found.accepted else found.rule.severity for found in findings)
+def total(findings: Iterable[Finding], *, is_diff: bool = False) -> str:
+    """How many findings of each severity there are, in one line; of a difference, of each kind."""
+    if is_diff:
+        kinds = Counter(found.rule for found in findings)
+        return ", ".join(f"{kinds[kind]} {kind}" for kind in kinds) or "no difference in meaning"
+    counts = Counter("accepted" if found.accepted else found.severity for found in findings)
     words = [
         f"{counts[kind]} {kind}{'s' if counts[kind] > 1 and kind != 'accepted' else ''}"
         for kind in ("error", "warning", "note", "accepted")
@@ -51,8 +68,8 @@ def as_json(findings: Iterable[Finding]) -> str:
 
 def _record(found: Finding) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "rule": found.rule.id,
-        "severity": found.rule.severity,
+        "rule": found.rule,
+        "severity": found.severity,
         "file": str(found.path),
         "line": found.line,
         "column": found.column,
@@ -73,12 +90,12 @@ def github(findings: Iterable[Finding]) -> str:
     for found in findings:
         if found.accepted:
             continue
-        kind = "notice" if found.rule.severity == "note" else found.rule.severity
+        kind = "notice" if found.severity == "note" else found.severity
         properties = {
             "file": str(found.path),
             "line": str(found.line),
             "col": str(found.column),
-            "title": found.rule.id,
+            "title": found.rule,
         }
         settings = ",".join(
             f"{key}={_escape(value, in_property=True)}" for key, value in properties.items()
@@ -99,10 +116,11 @@ def _escape(value: str, *, in_property: bool = False) -> str:
 def sarif(findings: Iterable[Finding]) -> str:
     """A SARIF 2.1.0 log; accepted findings are results with a suppression and its reason."""
     findings = list(findings)
-    rules = sorted({found.rule for found in findings}, key=lambda rule: rule.id)
+    rules = sorted({found.rule for found in findings})
     driver = {
         "name": "policy-lint",
-        "rules": [_sarif_rule(rule) for rule in rules],
+        "version": version(),
+        "rules": [_sarif_rule(every_rule()[rule]) for rule in rules],
     }
     run = {
         "tool": {"driver": driver},
@@ -118,22 +136,28 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.why},
-        "help": {"text": f"For example: {rule.example}\nCure: {rule.cure}"},
+        "help": {
+            "text": f"{rule.why}\n\nExample: {rule.example}\nCure: {rule.cure}",
+        },
         "defaultConfiguration": {"level": rule.severity},
     }
 
 
 def _sarif_result(found: Finding, index: int) -> dict[str, Any]:
+    uri = _uri(found.path)
+    # The same while other lines of the file change.
+    identity = hashlib.sha256(f"{uri} {found.rule} {found.field} {found.value}".encode())
     location = {
-        "artifactLocation": {"uri": _uri(found.path)},
+        "artifactLocation": {"uri": uri},
         "region": {"startLine": found.line, "startColumn": found.column},
     }
     result: dict[str, Any] = {
-        "ruleId": found.rule.id,
+        "ruleId": found.rule,
         "ruleIndex": index,
-        "level": found.rule.severity,
+        "level": found.severity,
         "message": {"text": f"{found.message}; {found.cure}"},
         "locations": [{"physicalLocation": location}],
+        "partialFingerprints": {"ruleFieldValue/v1": identity.hexdigest()[:32]},
     }
     if found.accepted:
         result["suppressions"] = [{"kind": "inSource", "justification": found.accepted}]
@@ -144,30 +168,29 @@ def _uri(path: Path) -> str:
     """Relative to the current folder, as code scanning wants it, where the file is beneath it."""
     full = path.resolve()
     here = Path.cwd()
-    return full.relative_to(here).as_posix() if full.is_relative_to(here) else full.as_uri()
+    is_here = full.is_relative_to(here)
+    return quote(full.relative_to(here).as_posix()) if is_here else full.as_uri()
 
 
-def _paragraph(found: Finding, lines: list[str], colour: bool) -> str:
-    severity: str = found.rule.severity
+def _paragraph(found: Finding, place: str, lines: list[str], colour: bool) -> str:
+    severity: str = found.severity
     if colour:
         severity = f"{_COLOURS[severity]}{severity}\033[0m"
-    head = f"{found.path}:{found.line}:{found.column}: {severity}: {found.message}"
-    shown = [f"{head} [{found.rule.id}]"]
+    shown = [f"{_plain(place)}: {severity}: {_plain(found.message)} [{found.rule}]"]
     if found.line <= len(lines) and (line := lines[found.line - 1]).strip():
-        before = "".join("\t" if c == "\t" else " " for c in line[: found.column - 1])
-        shown += [f"    {line}", f"    {before}^"]
-    return "\n".join([*shown, f"    {found.cure}", ""])
+        shown += excerpt(line, found.column)
+    return "\n".join([*shown, f"    {_plain(found.cure)}", ""])
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return LINE_END.split(path.read_bytes().decode("utf-8", "replace"))
-    except (OSError, ValueError):
-        return []
+def excerpt(line: str, column: int) -> list[str]:
+    """A line as it can be shown, and a caret under its column."""
+    start = max(0, column - 1 - _WIDTH // 2) if len(line) > _WIDTH else 0
+    before, after = line[start : column - 1], line[column - 1 : start + _WIDTH]
+    before = _plain(before.replace("\t", " "))
+    return [f"    {before}{_plain(after.replace(chr(9), ' '))}", f"    {' ' * len(before)}^"]
 
 
 FORMATS: Mapping[str, Callable[[list[Finding]], str]] = {
-    "text": text,
     "json": as_json,
     "sarif": sarif,
     "github": github,

@@ -1,38 +1,56 @@
-"""The command: reads its arguments, has the work done, prints findings, says how it went."""
+"""The command: reads its arguments, has the work done, prints findings, says how it went.
+
+What is heavy is imported when it is needed: a list of rules takes a tenth of a second.
+"""
 
 import argparse
 import fnmatch
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sandbox.policy.loader import did_you_mean
-from tools.policy_lint import diff, formats, lint, probe
-from tools.policy_lint import program as programs
-from tools.policy_lint.finding import Finding, Rule, in_order
-from tools.policy_lint.subject import Subject, read
+from tools.policy_lint.rules import Rule, described, rules
+
+if TYPE_CHECKING:
+    from sandbox.policy.document import Finding
+    from tools.policy_lint.subject import Subject
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RULES: dict[str, Rule] = lint.RULES | diff.RULES | probe.RULES
 CLEAN, FOUND, FAILED = 0, 1, 2
+FORMATS = ("github", "json", "sarif", "text")
+_STDIN = Path("<stdin>")
+_MOST_PROGRAM_BYTES = 1 << 21
 
 _EPILOG = """\
 A finding is accepted in place by a comment on its line, or alone on the line above:
   - numpy  # accept import-impure: its file functions meet Landlock
+  dangerous_names:  # accept name-missing quit: it ends no more than the program
 
 exit status: 0 clean, 1 findings (warnings count with --strict), 2 could not run
 """
 
 
+class Unusable(Exception):
+    """The command cannot do what it is told; the text says why."""
+
+
+def every_rule() -> dict[str, Rule]:
+    """The rules of policy files, and of the difference between two."""
+    changes = described(Path(__file__).with_name("diff.py"), "diff")
+    return rules() | {rule.id: rule for rule in changes}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
+        _check(options)
         wanted = _wanted(options.select, options.ignore)
         if options.list_rules:
-            for rule in RULES.values():
+            for rule in every_rule().values():
                 print(f"{rule.id:24}{rule.severity:9}{rule.summary}")
             return CLEAN
         if options.explain:
@@ -41,17 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
         files = options.files or [_default()]
         if options.program:
             return _program(options.program, files, options.format)
-        findings = [found for path in files for found in _findings(path, options, wanted)]
-    except (_Unusable, diff.NotComparable) as error:
-        print(f"policy-lint: {error}", file=sys.stderr)
-        return FAILED
-    findings = in_order(one for one in findings if one.rule.id in wanted)
-    print(_shown(findings, options), end="")
-    return _status(findings, options.strict, options.allow_weaker)
-
-
-class _Unusable(Exception):
-    """The command cannot do what it is told; the text says why."""
+        return _lint(files, options, wanted)
+    except Unusable as error:
+        return _fail(error)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,8 +72,10 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("files", nargs="*", type=Path, metavar="FILE", help="default: policy.yaml")
-    add("--format", choices=sorted(formats.FORMATS), default="text")
+    add("files", nargs="*", metavar="FILE", help="default: policy.yaml; - for standard input")
+    add("--format", choices=FORMATS, default="text")
+    add("--color", choices=("auto", "always", "never"), default="auto", help="of text")
+    add("--quiet", action="store_true", help="print errors alone")
     add("--strict", action="store_true", help="let warnings fail")
     add("--select", action="append", metavar="RULES", help="only these, as in import-*,word-slow")
     add("--ignore", action="append", metavar="RULES", help="all but these")
@@ -71,39 +83,60 @@ def _parser() -> argparse.ArgumentParser:
     add("--explain", metavar="RULE", help="why a rule matters, an example, the cure")
     add("--diff", metavar="OLD", help="what the file changes against OLD, a file or git:REV")
     add("--allow-weaker", action="store_true", help="with --diff: let weakenings pass")
-    add(
-        "--program", metavar="FILE", help="what the policy says of a program; - reads it from stdin"
-    )
-    add("--probe", action="store_true", help="run the boundary's self-test under the policy")
+    add("--program", metavar="FILE", help="what the policy says of a program; - for standard input")
+    add("--version", action="version", version=f"policy-lint {version()}")
     return parser
 
 
-def _default() -> Path:
+def version() -> str:
+    """The project's version."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    return str(re.findall('(?m)^version = "(.+)"', text)[0])
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise Unusable for options that do not go together."""
+    if options.diff and (options.select or options.ignore):
+        raise Unusable("--diff shows every change: it does not go with --select or --ignore")
+    if options.allow_weaker and not options.diff:
+        raise Unusable("--allow-weaker goes with --diff")
+    if options.program and options.format not in {"text", "json"}:
+        raise Unusable("--program prints text or json")
+    if options.program and len(options.files) > 1:
+        raise Unusable("--program takes one policy")
+    if [*options.files, options.program].count("-") > 1:
+        raise Unusable("standard input can be read once")
+
+
+def _default() -> str:
     """The policy.yaml of the current folder, else the repository's."""
-    here = Path("policy.yaml")
-    return here if here.exists() else ROOT / "policy.yaml"
+    return "policy.yaml" if os.path.exists("policy.yaml") else str(ROOT / "policy.yaml")
 
 
 def _wanted(select: list[str] | None, ignore: list[str] | None) -> set[str]:
-    wanted = _matching(select) if select else set(RULES)
-    return wanted - _matching(ignore or [])
+    wanted = set(rules()) if select is None else _matching(select)
+    wanted -= _matching(ignore or [])
+    if not wanted:
+        raise Unusable("--select and --ignore leave no rule to look for; see --list-rules")
+    return wanted
 
 
 def _matching(lists: Iterable[str]) -> set[str]:
     patterns = [pattern for names in lists for pattern in names.split(",") if pattern]
     found = set()
     for pattern in patterns:
-        matching = set(fnmatch.filter(RULES, pattern))
-        if not matching:
-            _rule(pattern)
-        found |= matching
+        matching = fnmatch.filter(rules(), pattern)
+        found |= {*matching} if matching else {_rule(pattern).id}
     return found
 
 
 def _rule(name: str) -> Rule:
-    if name not in RULES:
-        raise _Unusable(f"no rule {name}; {did_you_mean(name, RULES, 'see --list-rules')}")
-    return RULES[name]
+    known = every_rule()
+    if name not in known:
+        from sandbox.policy.loader import did_you_mean
+
+        raise Unusable(f"no rule {name}; {did_you_mean(name, known, 'see --list-rules')}")
+    return known[name]
 
 
 def _explanation(rule: Rule) -> str:
@@ -113,54 +146,99 @@ def _explanation(rule: Rule) -> str:
     )
 
 
-def _shown(findings: list[Finding], options: argparse.Namespace) -> str:
-    if options.format == "text" and options.diff:
-        return formats.one_line_each(findings)
+def _fail(reason: object) -> int:
+    print(f"policy-lint: {reason}", file=sys.stderr)
+    return FAILED
+
+
+def _lint(files: list[str], options: argparse.Namespace, wanted: set[str]) -> int:
+    """Lint or compare each file; one that cannot be read does not hide the others."""
+    from tools.policy_lint import formats
+    from tools.policy_lint.lint import in_order, lint
+
+    findings: list[Finding] = []
+    sources: dict[Path, bytes] = {}
+    status = CLEAN
+    for name in files:
+        try:
+            subject = _read(name)
+            found = _changes(options.diff, subject) if options.diff else lint(subject, wanted)
+        except Unusable as error:
+            status = _fail(error)
+            continue
+        findings += found
+        sources |= subject.document.files
+    findings = in_order(findings)
+    if options.quiet:
+        findings = [one for one in findings if one.severity == "error" and not one.accepted]
     if options.format == "text":
-        return formats.text(findings, colour=sys.stdout.isatty())
-    return formats.FORMATS[options.format](findings)
+        shown = formats.text(findings, sources, is_diff=bool(options.diff), colour=_colour(options))
+        shown = "" if options.quiet and not findings else shown
+    else:
+        shown = formats.FORMATS[options.format](findings)
+    print(shown, end="")
+    return status or _status(findings, options.strict, options.allow_weaker)
 
 
-def _findings(path: Path, options: argparse.Namespace, wanted: set[str]) -> list[Finding]:
-    subject = _read(path)
-    if options.diff:
-        return list(diff.compare(diff.read_old(options.diff, path), subject))
-    found = lint.lint(subject, wanted)
-    if options.probe and subject.policy:
-        found += probe.find(subject, subject.policy)
-    return found
+def _colour(options: argparse.Namespace) -> bool:
+    """Whether text is coloured: by option, https://no-color.org, https://force-color.org."""
+    if options.color != "auto":
+        return bool(options.color == "always")
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _read(path: Path) -> Subject:
+def _read(name: str) -> "Subject":
     """A policy file that is there; what is wrong in it is for the rules."""
-    if not path.is_file() or not os.access(path, os.R_OK):
-        raise _Unusable(f"{path}: no such file, or it cannot be read")
-    return read(path)
+    from sandbox.policy.document import MAX_FILE_BYTES, parse_document, read_file
+    from tools.policy_lint.subject import subject_of
+
+    if name == "-":
+        raw = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+        return subject_of(parse_document(_STDIN, raw))
+    try:
+        raw = read_file(Path(name))
+    except (OSError, ValueError) as error:
+        reason = str(getattr(error, "strerror", None) or error)
+        raise Unusable(f"{name}: {reason[0].lower()}{reason[1:]}") from error
+    return subject_of(parse_document(Path(name), raw))
 
 
-def _program(name: str, files: list[Path], form: str) -> int:
-    if form not in {"text", "json"}:
-        raise _Unusable("--program prints text or json")
-    if len(files) != 1:
-        raise _Unusable("--program takes one policy")
+def _changes(old: str, subject: "Subject") -> "list[Finding]":
+    from tools.policy_lint import diff
+
+    try:
+        return list(diff.compare(diff.read_old(old, subject.path), subject))
+    except diff.NotComparable as error:
+        raise Unusable(error) from error
+
+
+def _program(name: str, files: list[str], form: str) -> int:
+    from tools.policy_lint import program
+
     subject = _read(files[0])
     if subject.policy is None:
-        raise _Unusable("\n".join(map(str, subject.document.problems)))
+        raise Unusable("\n".join(map(str, subject.document.findings)))
+    shown = str(_STDIN) if name == "-" else name
     try:
-        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
+            source = file.read(_MOST_PROGRAM_BYTES).decode("utf-8")
     except OSError as error:
-        raise _Unusable(f"{name}: {error.strerror}") from error
-    source = raw.decode("utf-8", "surrogateescape")
-    shown = "<stdin>" if name == "-" else name
-    text, allowed = programs.judge(source, shown, subject, subject.policy, form == "json")
+        raise Unusable(f"{shown}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Unusable(f"{shown}: not UTF-8 from byte {error.start} on") from error
+    text, allowed = program.judge(source, shown, subject, subject.policy, form == "json")
     print(text, end="")
     return CLEAN if allowed else FOUND
 
 
-def _status(findings: Iterable[Finding], strict: bool, allow_weaker: bool) -> int:
+def _status(findings: "Iterable[Finding]", strict: bool, allow_weaker: bool) -> int:
     failing = {"error", "warning"} if strict else {"error"}
     for found in findings:
-        weaker_allowed = allow_weaker and found.rule is diff.WEAKER
-        if found.rule.severity in failing and not found.accepted and not weaker_allowed:
+        weaker_allowed = allow_weaker and found.rule == "weaker"
+        if found.severity in failing and not found.accepted and not weaker_allowed:
             return FOUND
     return CLEAN

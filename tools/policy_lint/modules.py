@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable
 
+INSIDES = "the interpreter's insides"
 _GIVES = {
     "files": """
         antigravity bz2 codecs compileall compression configparser dbm ensurepip filecmp fileinput
@@ -18,17 +19,18 @@ _GIVES = {
     "processes, threads and signals": """
         atexit cmd concurrent faulthandler fcntl multiprocessing pty pipes queue resource sched
         signal subprocess syslog termios thread threading tty venv gevent greenlet psutil""",
-    "the interpreter's insides": """
+    INSIDES: """
         __main__ abc annotationlib ast bdb builtins cProfile code codeop contextlib copy copyreg
         dataclasses dis distutils doctest encodings enum gc imp importlib inspect lib2to3 marshal
         modulefinder opcode optparse argparse pdb pickle pickletools pkgutil profile pstats pydoc
-        pydoc_data pyexpat reprlib rlcompleter runpy symtable sys test timeit this
+        pydoc_data pyexpat reprlib rlcompleter runpy sre_compile sre_constants sre_parse symtable
+        sys test timeit this
         trace traceback tracemalloc types typing unittest warnings weakref idlelib attr attrs
         cloudpickle dill pydantic yaml""",
     "native code and raw memory": """
         ctypes curses cffi cython mmap msvcrt numba numpy ossaudiodev readline scipy tkinter
         torch turtle turtledemo winreg winsound zlib cupy tensorflow""",
-    "the machine and its accounts": "getpass grp nis pwd platform secrets",
+    "the machine and its accounts": "getpass grp nis pwd platform secrets spwd",
     "the evaluation of text": "numexpr simpleeval sympy asteval",
     "the bot itself": "function sandbox tools tests",
 }
@@ -63,8 +65,9 @@ def gives(module: str) -> str | None:
     for package in packages:
         if what := GIVES.get(package) or GIVES.get(package.lstrip("_")):
             return what
-    if module.startswith("_") and module in sys.stdlib_module_names:
-        return "the interpreter's insides"
+    is_private = any(step.startswith("_") for step in steps)
+    if is_private and steps[0] in sys.stdlib_module_names:
+        return INSIDES
     return None
 
 
@@ -80,8 +83,41 @@ def gives_beyond(module: str, names: Iterable[str] | None) -> str | None:
     return f"{what}, by {bad[0]}" if bad else None
 
 
+def is_trusted(module: str, names: Iterable[str] | None) -> bool:
+    """Whether an entry is known to do nothing but compute, also while it is imported."""
+    is_standard = module.partition(".")[0] in sys.stdlib_module_names
+    return is_standard and gives_beyond(module, names) is None
+
+
 def pure() -> set[str]:
     """The standard library's modules that give nothing but computation."""
     return {
         name for name in sys.stdlib_module_names if not name.startswith("_") and gives(name) is None
     }
+
+
+# What gets, sets or evaluates by text, so that a checker that reads names cannot see what it does.
+BY_TEXT = {
+    "collections": "UserDict UserList UserString",
+    "functools": "partialmethod singledispatch singledispatchmethod update_wrapper",
+    "operator": "attrgetter methodcaller",
+    "string": "Formatter",
+}
+# Attributes of values, on any version of Python, that do so or lead out of the program.
+REVEALING = {
+    "_add_member_": "sets attributes by text",
+    "_convert_": "sets names of a module by text",
+    "_evaluate": "evaluates text",
+    "_get_mixins_": "reads attributes by text",
+    "format_map": "reads attributes by text",
+    "mro": "leads to the classes behind a value",
+}
+
+# Builtins that do nothing but compute and print.
+_HARMLESS_NAMES = (
+    "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex dict "
+    "divmod enumerate filter float format frozenset hasattr hash hex id input int isinstance "
+    "issubclass iter len list map max min next object oct ord pow print property range repr "
+    "reversed round set slice sorted staticmethod str sum super tuple type zip"
+)
+HARMLESS = frozenset(_HARMLESS_NAMES.split())

@@ -1,11 +1,12 @@
 """What a policy says of a program: each violation, and the line of the policy it comes from."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sandbox.check.checker import Violation, check
 from sandbox.policy.loader import Policy
+from tools.policy_lint.formats import excerpt
 from tools.policy_lint.subject import Subject
 
 # Rules of the checker that one field of the policy decides; all others are the checker's own.
@@ -40,41 +41,42 @@ def judge(
     source: str, name: str, subject: Subject, policy: Policy, as_json: bool
 ) -> tuple[str, bool]:
     """What to print about a program, and whether the policy allows it."""
-    violations = check(source, policy)
-    records = [_record(violation, subject, policy) for violation in violations]
+    records = [
+        asdict(violation) | {"policy": _from(violation, source, subject, policy)}
+        for violation in check(source, policy)
+    ]
     if as_json:
         return json.dumps({"program": name, "violations": records}, indent=2) + "\n", not records
     lines = source.split("\n")
     parts = [_paragraph(record, name, lines) for record in records]
-    parts.append(f"{name}: {len(records)} violations\n" if records else f"{name}: allowed\n")
+    count = f"{len(records)} violation{'s' if len(records) > 1 else ''}"
+    parts.append(f"{name}: {count}\n" if records else f"{name}: allowed\n")
     return "\n".join(parts), not records
 
 
-def _record(violation: Violation, subject: Subject, policy: Policy) -> dict[str, Any]:
+def _from(
+    violation: Violation, source: str, subject: Subject, policy: Policy
+) -> dict[str, Any] | None:
+    """The place of the policy that a violation comes from; None where it is the checker's own."""
     field, entry = origin(violation, policy)
-    record = asdict(violation) | {"policy": None}
-    if field:
-        if entry:
-            line, column = subject.place_of(field, entry)
-        else:
-            line, column = subject.document.place(tuple(field.split(".")), key=True)
-        record["policy"] = {
-            "file": str(subject.path),
-            "line": line,
-            "column": column,
-            "field": field,
-            "entry": entry,
-        }
-    return record
+    if field == "allowed_dunders":
+        opened = replace(policy, allowed_dunders=policy.allowed_dunders | {violation.value})
+        places = [(one.line, one.column) for one in check(source, opened)]
+        if (violation.line, violation.column) in places:
+            return None
+    if not field:
+        return None
+    at = tuple(field.split("."))
+    place = subject.place_of(field, entry) if entry else subject.document.place(at, key=True)
+    where = {"file": str(place.path), "line": place.line, "column": place.column}
+    return where | {"field": field, "entry": entry}
 
 
 def _paragraph(record: dict[str, Any], name: str, lines: list[str]) -> str:
     shown = [f"{name}:{record['line']}:{record['column']}: {record['message']} [{record['rule']}]"]
     if record["line"] <= len(lines) and (line := lines[record["line"] - 1]).strip():
-        before = "".join("\t" if c == "\t" else " " for c in line[: record["column"] - 1])
-        shown += [f"    {line}", f"    {before}^"]
-    origin = record["policy"]
-    if origin:
+        shown += excerpt(line, record["column"])
+    if origin := record["policy"]:
         place = f"{origin['file']}:{origin['line']}:{origin['column']}"
         shown.append(f"    from {place}: {origin['field']} {origin['entry']}".rstrip())
     else:

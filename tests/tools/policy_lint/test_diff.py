@@ -31,7 +31,15 @@ CHANGES = [
     ("  - '@network-io'\n", "", "weaker", "no longer denies accept", "reach the network"),
     ("  - '@keyring'\n", "  - add_key\n", "weaker", "keyctl, request_key", "keyrings"),
     ("  - fcntl(unsafe)\n", "  - fcntl\n", "stronger", "denies fcntl wholly", ""),
-    ("  - prctl(unsafe)\n", "  - prctl(unsafe)\n  - uname\n", "stronger", "denies uname", ""),
+    (
+        "  - prctl(unsafe)\n",
+        "  - prctl(unsafe)\n  - sched_yield\n",
+        "stronger",
+        "denies sched_yield",
+        "",
+    ),
+    ("  - math\n", "  - math: [pi, sin]\n", "stronger", "gives no more than what is named", ""),
+    ("/zoneinfo", "/zoneinfo/Europe", "stronger", "loses /usr/share/zoneinfo", "no more"),
 ]
 
 SAME = {
@@ -39,13 +47,14 @@ SAME = {
     "order": ("  - fractions\n  - functools\n", "  - functools\n  - fractions\n"),
     "quotes": ("  - math\n", "  - 'math'\n"),
     "a group by its members": ("  - '@keyring'\n", "  - add_key\n  - keyctl\n  - request_key\n"),
+    "a path inside another": ("/zoneinfo", "/zoneinfo\n  - /usr/share/zoneinfo/Europe"),
     "a denial said twice": ("  - '@debug'\n", "  - '@debug'\n  - ptrace\n"),
 }
 
 
 def changes(old: str, new: str) -> list[tuple[str, int, str]]:
     found = diff.compare(subject(old), subject(new))
-    return [(one.rule.id, one.line, one.message) for one in found]
+    return [(one.rule, one.line, one.message) for one in found]
 
 
 @pytest.mark.parametrize(("old", "new", "kind", "what", "why"), CHANGES)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.policy.document import Finding
 from tests.tools.policy_lint.edits import POLICY, QUICK, follow
-from tools.policy_lint import deployment, lint
-from tools.policy_lint.finding import Finding
+from tools.policy_lint import lint
+from tools.policy_lint.rules import container as containers
 from tools.policy_lint.subject import read
 from tools.serve import ROOT
 
@@ -21,7 +22,7 @@ def found(folder: Path, policy: str, compose: str) -> list[Finding]:
 
 def test_the_container_as_it_is_has_room(tmp_path: Path) -> None:
     assert found(tmp_path, POLICY, COMPOSE) == []
-    [container] = deployment.containers(tmp_path / "policy.yaml")
+    [container] = containers.containers(tmp_path / "policy.yaml")
     assert (container.memory_mib, container.pids, container.cpus) == (2560, 256, 2)
 
 
@@ -40,12 +41,12 @@ def test_too_little_is_told_at_what_may_be_lowered(
     assert old in COMPOSE
     compose = COMPOSE.replace(old, new)
     told = found(tmp_path, POLICY, compose)
-    assert {one.rule.id for one in told} == {"container-too-small"}
+    assert {one.rule for one in told} == {"container-too-small"}
     lines = POLICY.splitlines()
     assert {lines[one.line - 1].strip().partition(":")[0] for one in told} == at
     for one in told:  # another rule may then tell of limits that depend on this one
         left = found(tmp_path, follow(POLICY, one), compose)
-        assert "container-too-small" not in {one.rule.id for one in left}
+        assert "container-too-small" not in {one.rule for one in left}
 
 
 @pytest.mark.parametrize(

@@ -1,43 +1,32 @@
-"""Rules of denied_syscalls: what the boundary needs denied, what the interpreter needs allowed."""
+"""Rules of denied_syscalls that need no guest: what the boundary and the interpreter need.
+
+syscall-missing (error): A system call that the boundary needs denied is not
+    The filter is what holds when a program gets past the checker. Each need names what a program
+    could do with the call: reach the network, start processes, signal others ...
+    Example: denied_syscalls without '@network-io'
+    Cure: Add the group or the call to denied_syscalls.
+
+syscall-needed (error): A system call that the interpreter itself needs is denied
+    No program could run, or the bot's self-test could not. Shown by running a guest, so it is true
+    of this machine and this version of Python.
+    Example: - mmap
+    Cure: Delete the entry.
+
+syscall-one-machine (warning): A denied call that only one kind of processor has
+    On the other kind the entry denies nothing, and the calls that do the same there are open.
+    Example: - arch_prctl
+    Cure: Delete the entry, or deny what does the same on the other kind as well.
+"""
 
 from collections.abc import Iterator
 
 from sandbox.kernel.syscalls import GROUPS, TABLES, expand
+from sandbox.policy.document import Finding
 from sandbox.policy.loader import Policy
-from tools.policy_lint.finding import Finding, Rule
-from tools.policy_lint.interpreter import Interpreter
 from tools.policy_lint.subject import Subject
 
-MISSING = Rule(
-    "syscall-missing",
-    "error",
-    "A system call that the boundary needs denied is not",
-    "The filter is what holds when a program gets past the checker. Each need names what a "
-    "program could do with the call: reach the network, start processes, signal others ...",
-    "denied_syscalls without '@network-io'",
-    "Add the group or the call to denied_syscalls.",
-)
-NEEDED = Rule(
-    "syscall-needed",
-    "error",
-    "A system call that the interpreter itself needs is denied",
-    "No program could run. Shown by running a guest, so it is true of this machine and this "
-    "version of Python.",
-    "- mmap",
-    "Delete the entry.",
-)
-ONE_MACHINE = Rule(
-    "syscall-one-machine",
-    "warning",
-    "A denied call that only one kind of processor has",
-    "On the other kind the entry denies nothing, and the calls that do the same there are open.",
-    "- arch_prctl",
-    "Delete the entry, or deny what does the same on the other kind as well.",
-)
-RULES = {rule.id: rule for rule in (MISSING, NEEDED, ONE_MACHINE)}
-
 # Needed now and then, so that a guest may do without them for a while.
-_NOW_AND_THEN = {
+NOW_AND_THEN = {
     "clock_gettime": "time is read with it",
     "exit": "programs end with it",
     "exit_group": "programs end with it",
@@ -71,7 +60,7 @@ NEEDS = {
     "lock memory, or make keys for it": "@memlock @pkey",
     "become another user": "@credentials",
     "make namespaces and mount file systems": "@mount @namespaces",
-    "change its own cage": "@sandbox prctl(unsafe)",
+    "loosen its own confinement": "@sandbox prctl(unsafe)",
     "set the clock": "@clock",
     "load kernel code, or end the kernel": "@module @reboot @swap",
     "reach parts of the kernel that no calculation needs": "@cpu-emulation @kernel @obsolete",
@@ -80,8 +69,10 @@ NEEDS = {
 }
 
 
-def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[Finding]:
     """What the boundary needs and the list lacks; entries that only one machine knows."""
+    policy = subject.policy
+    assert policy
     for need, entries in NEEDS.items():
         for entry in entries.split():
             calls = expand([entry])
@@ -96,11 +87,12 @@ def find(subject: Subject, policy: Policy) -> Iterator[Finding]:
             )  # a call that somebody wrote for the group, such as mount
             if bare != entry and bare in policy.denied_syscalls:
                 cure = f"did you mean '{entry}'?"
-            yield subject.at_entry(MISSING, "denied_syscalls", bare, message, cure)
+            here = bare if bare in policy.denied_syscalls else entry
+            yield subject.at_entry("syscall-missing", "denied_syscalls", here, message, cure)
     for entry, _ in subject.entries("denied_syscalls"):
-        if entry in _NOW_AND_THEN:
-            message = f"the interpreter needs {entry}: {_NOW_AND_THEN[entry]}"
-            yield subject.at_entry(NEEDED, "denied_syscalls", entry, message, "delete it")
+        if entry in NOW_AND_THEN:
+            message = f"the interpreter needs {entry}: {NOW_AND_THEN[entry]}"
+            yield subject.at_entry("syscall-needed", "denied_syscalls", entry, message, "delete it")
     yield from _one_machine(subject, policy)
 
 
@@ -127,7 +119,11 @@ def _one_machine(subject: Subject, policy: Policy) -> Iterator[Finding]:
         other = next(machine for machine in TABLES if machine not in having)
         message = f"{name} is unknown on {other}, so that this denies nothing there"
         yield subject.at_entry(
-            ONE_MACHINE, "denied_syscalls", entry, message, "delete it, or deny its like there too"
+            "syscall-one-machine",
+            "denied_syscalls",
+            entry,
+            message,
+            "delete it, or deny its like there too",
         )
 
 
@@ -137,13 +133,3 @@ def _has_sound_group(policy: Policy, entry: str) -> bool:
         entry in expand([group]) and all(_denies(policy, call) for call in expand([group]))
         for group in GROUPS
     )
-
-
-def find_failing(subject: Subject, interpreter: Interpreter) -> Iterator[Finding]:
-    """The entry without which a guest would run, where denials keep it from running."""
-    entries = [entry for entry, _ in subject.entries("denied_syscalls")]
-    entry, call = interpreter.needed_syscalls(entries)
-    if entry and entry not in _NOW_AND_THEN:
-        message = f"the interpreter needs {call}: {interpreter.trial.reason}"
-        cure = "delete it" if entry == call else f"name its other calls, without {call}"
-        yield subject.at_entry(NEEDED, "denied_syscalls", entry, message, cure)

@@ -3,7 +3,7 @@
 They hold the words that careless patterns hit: `print`, `id`, `with`, `file`, `object`, `open`.
 """
 
-HONEST = (
+BENIGN = (
     "2+2",
     "2 ** 100 % 97",
     "math.sqrt(144) + math.pi",
@@ -11,6 +11,7 @@ HONEST = (
     "round(1250 * 1.19, 2)",
     "sum(n for n in range(1, 101) if n % 3 == 0)",
     "[n ** 2 for n in range(10)]",
+    "for i in range(3):\n    print(i, end=' ')",
     "import math\nmath.factorial(20)",
     "from math import sin, cos, radians\nprint(sin(radians(30)), cos(radians(60)))",
     "import cmath\ncmath.sqrt(-1)",

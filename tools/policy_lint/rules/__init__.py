@@ -1,0 +1,84 @@
+"""The rules, one family a module: what a rule is stands in its family's docstring.
+
+    rule-id (severity): What is found
+        Why it matters.
+        Example: what is found
+        Cure: what makes it clean
+
+Each module has `check(subject)`, which yields findings. It is imported when one of its rules is
+looked for; the docstrings are read as text, so that a list of rules imports nothing.
+"""
+
+import functools
+import importlib
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+# In the order of the list of rules. Those after `boundary` run guests.
+QUICK = (
+    "loading",
+    "acceptances",
+    "imports",
+    "names",
+    "benign",
+    "words",
+    "limits",
+    "syscalls",
+    "identity",
+    "paths",
+    "container",
+)
+BY_GUESTS = ("boundary", "exposure", "programs")
+# Rules that a family by guests looks for as well.
+_ALSO = {"import-fails": "exposure", "not-tried": "exposure"}
+_ALSO |= {"limit-too-small": "boundary", "syscall-needed": "boundary"}
+
+_RULE = re.compile(
+    r"^([a-z-]+) \((error|warning|note)\): (.+)\n((?:\n?    .*\n)+?)"
+    r"    Example: (.+)\n    Cure: (.+)$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One thing that is looked for; `example` is what is found, `cure` what makes it clean."""
+
+    id: str
+    severity: Any
+    summary: str
+    why: str
+    example: str
+    cure: str
+    family: str
+
+
+def described(file: Path, family: str) -> Iterator[Rule]:
+    """The rules in a module's docstring."""
+    for match in _RULE.finditer(file.read_text("utf-8").split('"""', 2)[1]):
+        name, severity, summary, why, example, cure = match.groups()
+        yield Rule(name, severity, summary, " ".join(why.split()), example, cure, family)
+
+
+@functools.cache
+def rules() -> dict[str, Rule]:
+    """Every rule of a policy file, by id."""
+    folder = Path(__file__).parent
+    every = (
+        rule for name in (*QUICK, *BY_GUESTS) for rule in described(folder / f"{name}.py", name)
+    )
+    return {rule.id: rule for rule in every}
+
+
+def families(wanted: Collection[str]) -> set[str]:
+    """The families that look for any of the rules."""
+    return {rules()[rule].family for rule in wanted} | {_ALSO[r] for r in wanted if r in _ALSO}
+
+
+def checker(family: str) -> Callable[..., Iterator[Any]]:
+    """The check of a family, its module imported."""
+    module = importlib.import_module(f"{__name__}.{family}")
+    return cast("Callable[..., Iterator[Any]]", module.check)

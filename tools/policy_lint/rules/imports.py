@@ -1,0 +1,95 @@
+"""Rules of allowed_imports and preloaded: what programs may import.
+
+import-missing (error): An allowed module that this interpreter does not have
+    The zygote imports every allowed module when it starts, so the bot would not start.
+    Example: - statistic
+    Cure: Correct the name, install the package, or delete the entry.
+
+import-impure (error): An allowed module that is more than computation
+    It gives a program files, the network, processes, reflection or native code. The kernel's layers
+    still hold then, but the checker no longer stands before them. A module whose functions are
+    computation for the most part may be given in part: `- copy: [copy]`.
+    Example: - pathlib
+    Cure: Delete the entry; or accept it in place with the reason why it is worth it.
+
+import-unreviewed (warning): An allowed module outside the standard library that nobody has judged
+    Its functions may read files or run code although its attributes expose no module.
+    Example: - mypackage
+    Cure: Read what it does, then accept it in place with what you found.
+
+preloaded-shadows (warning): A preloaded name that hides a builtin
+    Programs that use the builtin would find a module instead, and fail.
+    Example: preloaded: {sum: math}
+    Cure: Choose another name.
+
+preloaded-unusable (error): A preloaded name that no program may use
+    The policy itself refuses the name, so that what it holds can never be reached.
+    Example: preloaded: {attrgetter: operator}
+    Cure: Choose another name, or delete the line.
+"""
+
+import builtins
+import sys
+from collections.abc import Iterator
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
+from pathlib import Path
+
+from sandbox.policy.document import At, Finding
+from sandbox.policy.loader import did_you_mean
+from tools.policy_lint.modules import gives_beyond, is_trusted, pure
+from tools.policy_lint.subject import Subject
+
+_ROOT = Path(__file__).resolve().parents[3]
+_ALIASES = {"os.path"}  # modules that another one puts where no file has them
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Modules that are missing or impure, and preloaded names that are of no use."""
+    policy = subject.policy
+    assert policy
+    for module, place in subject.entries("allowed_imports"):
+        names = policy.allowed_imports[module]
+        what = gives_beyond(module, names)
+        at: At = ("allowed_imports",)
+        if what:
+            message = f"{module} gives programs {what}"
+            cure = "delete it, or accept it: # accept import-impure: REASON"
+            yield subject.finding("import-impure", place, message, cure, module, at)
+        if not exists(module):
+            message = f"this interpreter has no module {module}"
+            cure = did_you_mean(module, pure() - {module}, "install it or delete the entry")
+            yield subject.finding("import-missing", place, message, cure, module, at)
+        elif not what and not is_trusted(module, names):
+            message = f"{module} is not in the standard library, and its functions are not judged"
+            cure = "accept it when you have read it: # accept import-unreviewed: REASON"
+            yield subject.finding("import-unreviewed", place, message, cure, module, at)
+    for at, _ in subject.document.strings("preloaded"):
+        name, place = str(at[-1]), subject.document.place(at, key=True)
+        if name in policy.dangerous_names:
+            message = f"{name} may not be used by any program: dangerous_names has it"
+            cure = "choose another name, or delete it"
+            yield subject.finding("preloaded-unusable", place, message, cure, name, at)
+        elif hasattr(builtins, name):
+            message = f"{name} is a builtin, which programs would no longer find"
+            cure = "delete it, or choose another name"
+            yield subject.finding("preloaded-shadows", place, message, cure, name, at)
+
+
+def exists(module: str) -> bool:
+    """Whether there is a module, by its file: nothing is imported, no parent package either.
+
+    It is looked for where the zygote does: neither here nor in the current folder.
+    """
+    if module in _ALIASES:
+        return True
+    path: list[str] | None = [p for p in sys.path if p and Path(p).resolve() != _ROOT]
+    steps = module.split(".")
+    for count in range(1, len(steps) + 1):
+        name = ".".join(steps[:count])
+        spec = PathFinder.find_spec(name, path)
+        if count == 1 and spec is None:
+            spec = BuiltinImporter.find_spec(name) or FrozenImporter.find_spec(name)
+        if spec is None:
+            return False
+        path = list(spec.submodule_search_locations or ())
+    return True
