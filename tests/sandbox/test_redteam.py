@@ -184,8 +184,8 @@ def in_wide_letters(source):
     return "\n".join(lines)
 
 
-# statistics.itemgetter is operator.itemgetter, which a program may use.
-HARMLESS = {"AB-097"}
+# Text that says `__x__` is no way to an attribute; statistics.itemgetter is operator.itemgetter.
+HARMLESS = {"AB-097", "AB-146"}
 VARIANTS = [
     in_a_function,
     in_a_class,
@@ -205,8 +205,8 @@ def parses(source):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_what_the_checker_refuses_it_refuses_in_other_words(policy, variant):
-    let_through, tried = [], 0
+def test_what_is_refused_or_fails_does_so_in_other_words(policy, hasty, variant):
+    reached, tried = [], 0
     for program in REFUSED:
         source = program["source"]
         if program["id"] in HARMLESS or not parses(source):
@@ -218,7 +218,7 @@ def test_what_the_checker_refuses_it_refuses_in_other_words(policy, variant):
         if not parses(other):
             continue  # such as a star import or a nonlocal moved to another place
         tried += 1
-        if not check(other, policy):
-            let_through.append(program["id"])
+        if not check(other, policy) and "REACHED" in hasty.run(other).output:
+            reached.append(program["id"])
     assert tried > 50
-    assert let_through == []
+    assert reached == []
