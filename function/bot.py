@@ -18,14 +18,16 @@ from function.answers.guide import (
 )
 from function.answers.inline import Results, article, articles
 from function.answers.limits import limit_sentence
-from function.answers.replies import Reply, reply
+from function.answers.replies import Reply, question, reply
 from function.calculator import Answer, Reader, calculate, read_program
 from function.errors import Busy, TooMany, Undelivered
 from function.observability import events
 from function.parts import Parts, parts
-from function.program import Program
+from function.program import Program, uses, value_of, with_last_answer
 from function.rate_limit import RateLimit
+from function.session import Question, Sessions
 from function.state import Store
+from function.state.signed import Signed
 from function.telegram import updates
 from function.telegram.lengths import MESSAGE_UNITS
 from function.telegram.types import Identity, InlineQuery, Json, Request
@@ -35,6 +37,7 @@ INLINE_THREADS = 32
 INLINE_SECONDS = 1.5  # of the two in which a query must be answered
 INLINE_WAIT = 1.0  # of these, for other programs of the same user to end
 CACHE_SECONDS = 300  # Telegram's default
+NO_LINE_LEFT = "EOFError: EOF when reading a line"  # Python's own words
 MODE_SECONDS = 400 * 86400
 RETRY_SECONDS = {"busy": 2, "unavailable": 15}
 
@@ -69,6 +72,7 @@ class Bot:
         self._fetch = fetch
         self._reader = reader
         self._rate_limit = RateLimit(store)
+        self._sessions = Sessions(Signed(store, token))
         # Queries that take too long finish in the background.
         self._inline = ThreadPoolExecutor(INLINE_THREADS, thread_name_prefix="inline")
 
@@ -92,11 +96,16 @@ class Bot:
     def _max_characters(self) -> int:
         return max(self._sandbox.policy.limits.source_bytes, MESSAGE_UNITS)
 
-    def reply(self, request: Request) -> Reply:
-        """What to say to a message. Raises Busy, and Undelivered for a file."""
+    def reply(self, request: Request) -> Reply | None:
+        """What to say to a message; None for nothing. Raises Busy, and Undelivered for a file."""
+        asked = None if request.edited else self._sessions.answer(request)
         match request.action:
+            case "run" | "reply" if asked and request.typed:
+                return self._run(request, asked.program, f"{asked.stdin}{request.typed}\n")
+            case "reply":
+                return None
             case "run":
-                return self._run(request, request.text)
+                return self._run(request, request.text, request.stdin or "")
             case "document":
                 return self._run_file(request)
             case "mode":
@@ -140,12 +149,19 @@ class Bot:
     def _program(self, text: str) -> Program:
         return read_program(text, self._reader, self._sandbox.policy.limits.source_bytes)
 
-    def _run(self, request: Request, text: str) -> Reply:
+    def _run(self, request: Request, text: str, stdin: str = "") -> Reply:
         compact = self._store.get(_mode_key(request)) is not None
+        program = with_last_answer(self._program(text), lambda: self._sessions.last_answer(request))
         try:
-            answer = self._calculate(self._program(text), request.user)
+            answer = self._calculate(program, request.user, stdin)
         except TooMany as error:
             return Reply(self.explain(error))
+        if answer.outcome.error.startswith(NO_LINE_LEFT) and uses(program.tree, "input"):
+            stdin += "\n" if stdin and not stdin.endswith("\n") else ""
+            self._sessions.ask(request, Question(text, stdin))
+            return question(answer)
+        if answer.outcome.kind == "ok" and answer.output:
+            self._sessions.keep_answer(request, value_of(program, answer.outcome.output))
         return reply(answer, self._sandbox.policy, compact=compact)
 
     def _run_file(self, request: Request) -> Reply:
@@ -157,17 +173,18 @@ class Bot:
             return Reply(NOT_A_PROGRAM)
         return self._run(request, text)
 
-    def _calculate(self, program: Program, user: int, *, inline: bool = False) -> Answer:
+    def _calculate(
+        self, program: Program, user: int, stdin: str = "", *, inline: bool = False
+    ) -> Answer:
         """Run a program within its user's limits. Raises Busy and TooMany."""
         limits = self._sandbox.policy.limits
         options: dict[str, Any] = {"inline": inline, "documents": bool(self._fetch) and not inline}
+        options |= {"token": self._token, "stdin": stdin}
         started = time.monotonic()
         try:
             timeout = INLINE_WAIT if inline else limits.queue_seconds
             with self._rate_limit.slot(user, limits, timeout):
-                answer = calculate(
-                    program, self._sandbox, self._reader, token=self._token, **options
-                )
+                answer = calculate(program, self._sandbox, self._reader, **options)
         except TooMany as error:
             pseudonym = events.pseudonym(user, self._token)
             events.emit("limited", reason=error.reason, user=pseudonym)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from function.parts import Parts
-from function.program import Program
+from function.program import Program, line_by_line, of_lines
 from function.telegram.lengths import MESSAGE_UNITS
 from function.telegram.sanitise import redact, sanitise
 from sandbox import Outcome, Sandbox, Unparsed, Violation, parse
@@ -15,6 +15,7 @@ EXCERPT_WIDTH = 60  # characters of a wrong line that are shown, the wrong place
 SHOWN_HEAD = MESSAGE_UNITS * 2 // 3  # of a long output, what a message can show of its beginning
 SHOWN_TAIL = MESSAGE_UNITS - SHOWN_HEAD
 OTHERS_SHOWN = 2
+LINES_READ = 20  # of a text that is no Python; each is read for itself
 
 
 class Reader(Protocol):
@@ -43,9 +44,9 @@ class Answer:
     `outcome` is as the sandbox gave it. All other texts are sanitised, redacted, and "" for none:
     they are what a chat may see. Of a long output, `output` is the beginning and `end` the end,
     with `omitted` characters between; `document` is all of it, where that was asked for.
-    `expression` is the program where it is one expression in one line, so that `4 = 2+2` makes
-    sense; `excerpt` is the line of a syntax error with a caret below. `others` are values of the
-    text read otherwise, and how: 1024 and 2**10 for `2^10`.
+    `expression` is the program where its value is what was printed, so that `4 = 2+2` makes sense,
+    or one in each line for the lines of `output`; `excerpt` is the line of a syntax error with a
+    caret below. `others` are values of the text read otherwise, and how: 1024 and 2**10 for `2^10`.
     """
 
     outcome: Outcome
@@ -68,9 +69,24 @@ def read_program(typed: str, reader: Reader | None, source_bytes: int) -> Progra
     Takes any text. What is longer than `source_bytes` is not looked at: it is not run either.
     """
     tree = parse(typed) if len(typed) <= source_bytes else None
-    if isinstance(tree, Unparsed) and reader and (found := reader.read(typed)):
-        return found
-    return Program(typed, typed, tree)
+    if isinstance(tree, Unparsed) and reader:
+        return reader.read(typed) or _lines_read(typed, reader) or Program(typed, typed, tree)
+    return line_by_line(Program(typed, typed, tree))
+
+
+def _lines_read(typed: str, reader: Reader) -> Program | None:
+    """A program for several lines, each an expression or read as a calculation."""
+    programs = []
+    for line in filter(str.strip, typed.split("\n")[: LINES_READ + 1]):
+        tree = parse(line.strip())
+        program = reader.read(line) if isinstance(tree, Unparsed) else Program(line, line, tree)
+        if not program or program.unit or not _is_expression(program.source, program.tree):
+            return None
+        programs.append(program)
+    if not 2 <= len(programs) <= LINES_READ:
+        return None
+    shown = [program.calculation or program.source for program in programs]
+    return of_lines(typed, [program.source for program in programs], shown)
 
 
 def calculate(
@@ -81,6 +97,7 @@ def calculate(
     token: str = "",  # nosec B107: none
     inline: bool = False,
     documents: bool = False,
+    stdin: str = "",
 ) -> Answer:
     """Run a program and say what came of it; where it gave no value, what it was meant to be.
 
@@ -88,7 +105,7 @@ def calculate(
     works out what else the text may mean; `documents` asks for the whole of a long output. Never
     raises.
     """
-    outcome = sandbox.run(program.source, program.tree, helpers=inline)
+    outcome = sandbox.run(program.source, program.tree, helpers=inline, stdin=stdin)
     if reader and (meant := reader.reread(program, outcome)):
         again = sandbox.run(meant.source, meant.tree)
         program, outcome = (meant, again) if again.kind == "ok" else (program, outcome)
@@ -101,6 +118,10 @@ def calculate(
     if reader and program.calculation and outcome.kind == "ok":
         output = reader.shown(program, output)
     expression = program.calculation or (source if _is_expression(source, module) else "")
+    if program.lines:
+        output, expression = _by_line(program.lines, output)
+    elif outcome.kind != "ok" or "input(" in source:  # it printed more than its value, or less
+        expression = ""
     others = reader.others(program, outcome)[:OTHERS_SHOWN] if reader and inline else ()
     hint = reader.hint(program, outcome) if reader else ()
     return Answer(
@@ -130,9 +151,18 @@ def _shown(text: str, secrets: list[str]) -> str:
     return redact(sanitise(text), secrets) if text else ""
 
 
-def _is_expression(source: str, tree: ast.Module | None) -> bool:
+def _by_line(lines: tuple[str, ...], output: str) -> tuple[str, str]:
+    """The values that expressions printed, and these, without those that have none."""
+    values = output.removesuffix("\n").split("\n") if output else []
+    if len(values) > len(lines):  # one has several lines
+        return output, ""
+    pairs = [pair for pair in zip(values, lines, strict=False) if pair[0] != "None"]
+    return "\n".join(value for value, _ in pairs), "\n".join(line for _, line in pairs)
+
+
+def _is_expression(source: str, tree: ast.Module | Unparsed | None) -> bool:
     """Whether a program is one line whose value is what was printed."""
-    match tree.body if tree else ():
+    match tree.body if isinstance(tree, ast.Module) else ():
         case [ast.Expr(value=ast.Call(func=ast.Name(id="print")))]:
             return False
         case [ast.Expr(end_lineno=int() as line, end_col_offset=int() as stop)]:

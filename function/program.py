@@ -1,9 +1,16 @@
-"""A program that was sent, and how it is shown."""
+"""A program that was sent, and what is done to its text before it runs."""
 
 import ast
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from sandbox import Unparsed
+from sandbox import Unparsed, parse
+
+LITERAL_CHARACTERS = 1000  # of an answer that is kept
+TEXT_CHARACTERS = 200
+
+_LAST = re.compile(r"\b(?:_|ans)\b")
 
 
 @dataclass(frozen=True)
@@ -11,7 +18,7 @@ class Program:
     """What was typed, the program that it stands for, and its tree where it is one.
 
     A text that was read as a calculation has the `calculation` that is shown, and its value the
-    `unit`; else both are "".
+    `unit`; else both are "". Several `lines` are expressions, each of which prints its value.
     """
 
     typed: str
@@ -19,3 +26,90 @@ class Program:
     tree: ast.Module | Unparsed | None
     calculation: str = ""
     unit: str = ""
+    lines: tuple[str, ...] = ()
+
+
+def line_by_line(program: Program) -> Program:
+    """The same program; where each line is an expression, one that prints them all.
+
+    One that prints or asks by itself stays as it is.
+    """
+    body = program.tree.body if isinstance(program.tree, ast.Module) else []
+    single = [
+        node for node in body if isinstance(node, ast.Expr) and node.lineno == node.end_lineno
+    ]
+    numbers = [node.lineno for node in single]
+    if len(body) < 2 or len(single) < len(body) or len(set(numbers)) < len(numbers):
+        return program
+    if uses(program.tree, "print") or uses(program.tree, "input"):
+        return program
+    texts = [ast.get_source_segment(program.source, node) or "" for node in single]
+    return of_lines(program.typed, texts, texts, numbers) or program
+
+
+def of_lines(
+    typed: str, sources: Sequence[str], shown: Sequence[str], numbers: Sequence[int] = ()
+) -> Program | None:
+    """A program that prints each expression, in the lines of these numbers; None if it is none."""
+    lines = [""] * max(numbers, default=len(sources))
+    for number, source in zip(numbers or range(1, len(sources) + 1), sources, strict=True):
+        lines[number - 1] = f"print(({source}))"
+    source = "\n".join(lines)
+    tree = parse(source)
+    return None if isinstance(tree, Unparsed) else Program(typed, source, tree, lines=tuple(shown))
+
+
+def with_last_answer(program: Program, last_answer: Callable[[], str]) -> Program:
+    """The same program, with the last answer in the place of `_` and `ans` where it binds neither.
+
+    `last_answer` is asked only for a program that needs it.
+    """
+    if not isinstance(program.tree, ast.Module) or not _LAST.search(program.source):
+        return program
+    nodes = list(ast.walk(program.tree))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound: set[str | None] = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+    for node in nodes:
+        bound |= {getattr(node, field, None) for field in ("name", "arg", "asname", "rest")}
+    loads = [name for name in names if name.id in ("_", "ans") and name.id not in bound]
+    value = literal(last_answer()) if loads else ""
+    data = program.source.encode()
+    starts = [0, *(end.end() for end in re.finditer(b"\r\n|\r|\n", data))]
+    for name in sorted(loads, key=lambda name: (name.lineno, name.col_offset), reverse=True):
+        at = starts[name.lineno - 1] + name.col_offset
+        rest = data[at + len(name.id) :]
+        if not value or data[at : at + len(name.id)] != name.id.encode():
+            return program  # Python 3.11 does not know where names stand in an f-string
+        needs_brackets = value[0] not in "0123456789'\"" or rest[:1] == b"."
+        text = f"({value})" if needs_brackets else value
+        data = data[:at] + text.encode() + rest
+    source = data.decode()
+    tree = parse(source)
+    return program if isinstance(tree, Unparsed) else replace(program, source=source, tree=tree)
+
+
+def literal(text: str) -> str:
+    """A number or a short text as Python writes it, from what may be one; "" for anything else."""
+    try:
+        value = ast.literal_eval(text) if len(text) <= LITERAL_CHARACTERS else None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return ""
+    if isinstance(value, int | float | complex) and not isinstance(value, bool):
+        return repr(value)
+    return repr(value) if isinstance(value, str) and len(value) <= TEXT_CHARACTERS else ""
+
+
+def value_of(program: Program, output: str) -> str:
+    """The value that a program printed last, as a literal; "" where that is none."""
+    body = program.tree.body if isinstance(program.tree, ast.Module) else []
+    match body[-1:]:
+        case [ast.Expr(value=ast.Constant(value=str(text)))] if len(body) == 1:
+            return literal(repr(text))
+    last = output.strip().rpartition("\n")[2]
+    return literal(last) if program.lines or last == output.strip() else ""
+
+
+def uses(tree: ast.Module | Unparsed | None, name: str) -> bool:
+    """Whether a program names something."""
+    nodes = ast.walk(tree) if isinstance(tree, ast.Module) else ()
+    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)

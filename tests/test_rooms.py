@@ -34,6 +34,7 @@ ORDER = {
         calculator
         answers
         rate_limit
+        session
         bot
         delivery
         http

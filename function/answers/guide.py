@@ -22,8 +22,10 @@ EXAMPLES = (
 PRIVACY = (
     "Your programs run in a sandbox that ends with them. They and their output are not logged.\n"
     "Kept are: your choice of /mode; for a day, a fingerprint of each message that I answered,"
-    " to tell whether an edit changed it; for two hours, my answers, to repeat one that was lost"
-    " on its way. Nothing is given to others."
+    " to tell whether an edit changed it, and your last answer in each chat, which _ and ans stand"
+    " for in your next program; for two hours, my answers, to repeat one that was lost on its way;"
+    " for a quarter of an hour, a program of yours that waits for input, with its lines. Nothing is"
+    " given to others."
 )
 
 _MESSAGES: dict[Action, Parts] = {

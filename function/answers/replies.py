@@ -15,11 +15,15 @@ REFUSALS_SHOWN = 3
 
 @dataclass(frozen=True)
 class Reply:
-    """What is said to one message. Output that does not fit is also in `document`, whole."""
+    """What is said to one message. Output that does not fit is also in `document`, whole.
+
+    With `asks`, the user's next message is an answer to it.
+    """
 
     message: Parts
     caption: Parts = ()
     document: str = ""
+    asks: bool = False
 
 
 def reply(answer: Answer, policy: Policy, *, compact: bool = False) -> Reply:
@@ -29,6 +33,13 @@ def reply(answer: Answer, policy: Policy, *, compact: bool = False) -> Reply:
     if is_whole or not answer.document:
         return Reply(message)
     return Reply(message, render(answer, policy, CAPTION_UNITS), answer.document)
+
+
+def question(answer: Answer) -> Reply:
+    """What a program printed that has no line left for `input`, for the user to answer."""
+    printed = [(code(cut(answer.output, MESSAGE_UNITS // 2, answer.end, answer.omitted)),)]
+    waits = parts("The program waits for input: send it a line, or several.")
+    return Reply(lines([*(printed if answer.output else []), waits]), asks=True)
 
 
 def render(
@@ -41,16 +52,17 @@ def render(
         return lines([parts("No output."), *notes] if is_ok else notes)
     room -= sum(units(text_of(note)) + 1 for note in notes)
     shown = cut(answer.output, room, answer.end, answer.omitted)
-    echo = f"{answer.output} = {answer.expression}"
+    pairs = zip(answer.output.split("\n"), answer.expression.split("\n"), strict=False)
+    echo = "\n".join(f"{value} = {expression}" for value, expression in pairs)
     if has_value(answer) and not compact and units(echo) <= room:
         shown = echo
     return lines([(code(shown),), *notes])
 
 
 def has_value(answer: Answer) -> bool:
-    """Whether what was printed is the value of an expression that is worth saying with it."""
-    is_line = answer.output and not answer.omitted and "\n" not in answer.output
-    return bool(answer.outcome.kind == "ok" and answer.expression and is_line)
+    """Whether what was printed is the value of an expression, or in each line of one."""
+    is_whole = answer.output and answer.expression and not answer.omitted
+    return bool(is_whole) and answer.output.count("\n") == answer.expression.count("\n")
 
 
 def lines(texts: Iterable[Parts]) -> Parts:

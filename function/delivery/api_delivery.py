@@ -142,13 +142,13 @@ class ApiDelivery:
         """Put the answer into the earlier one if there is one, else send it."""
         address = request.address
         key = f"answer:{address.chat_id}:{address.message_id}"
-        earlier = self._texts.get(key) if request.edited else None
+        earlier = self._texts.get(key) if request.edited and not reply.asks else None
         is_edited = earlier is not None and self._edit(address.chat_id, int(earlier), reply)
         if reply.document:
             call = calls.send_document(address, reply.caption, as_reply=request.edited)
             self._deliver(call, {"document": ("output.txt", reply.document.encode())})
         elif not is_edited:
-            call = calls.send_message(address, reply.message, as_reply=request.edited)
+            call = as_call(request, reply) or {}
             sent = self._deliver(call)
             if sent is not None:
                 self._texts.set(key, str(sent["message_id"]), EDIT_SECONDS)

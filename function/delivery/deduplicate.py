@@ -75,7 +75,9 @@ def as_call(request: Request | InlineQuery, answer: Answer) -> Json | None:
     if answer is None:
         return None
     if isinstance(answer, Reply) and isinstance(request, Request):
-        return calls.send_message(request.address, answer.message, as_reply=request.edited)
+        return calls.send_message(
+            request.address, answer.message, as_reply=request.edited, asks=answer.asks
+        )
     if isinstance(request, InlineQuery) and not isinstance(answer, Reply):
         return calls.answer_inline_query(request.id, answer.articles, answer.cache_seconds)
     raise TypeError("a query's answer for a message, or the other way round")

@@ -14,8 +14,8 @@ Answer = Reply | Results | None  # None: nothing is said
 def encode(answer: Answer) -> str:
     """The text of an answer."""
     match answer:
-        case Reply(message, caption, document):
-            return json.dumps({"message": message, "caption": caption, "document": document})
+        case Reply():
+            return json.dumps(vars(answer))
         case Results(found, cache_seconds):
             rows = [(each.id, each.title, each.description, each.message) for each in found]
             return json.dumps({"articles": rows, "cache_seconds": cache_seconds})
@@ -31,8 +31,8 @@ def decode(text: str) -> Answer:
     match kept:
         case None:
             return None
-        case {"message": message, "caption": caption, "document": str(document)}:
-            return Reply(_parts(message), _parts(caption), document)
+        case {"message": message, "caption": caption, "document": str(text), "asks": bool(asks)}:
+            return Reply(_parts(message), _parts(caption), text, asks)
         case {"articles": list(rows), "cache_seconds": int(cache_seconds)}:
             return Results(tuple(map(_article, rows)), cache_seconds)
     raise ValueError("no answer")

@@ -2,6 +2,7 @@
 
 import falcon
 
+from function.answers.replies import Reply
 from function.bot import Bot
 from function.delivery.api_delivery import ApiDelivery
 from function.delivery.deduplicate import as_call
@@ -9,7 +10,6 @@ from function.errors import Busy, Undelivered
 from function.http.request import credentials, demand, read_object
 from function.http.response import EMPTY, respond
 from function.settings import Settings
-from function.telegram.calls import send_message
 from function.telegram.types import Json
 from function.telegram.updates import read_gateway_query
 
@@ -37,10 +37,10 @@ class Message:
         if request is None:
             return respond(resp, EMPTY)
         try:
-            message = self._bot.reply(request).message
+            reply = self._bot.reply(request)
         except (Busy, Undelivered) as error:
-            message = self._bot.explain(error)
-        return respond(resp, gateway(send_message(request.address, message)))
+            reply = Reply(self._bot.explain(error))
+        return respond(resp, gateway(as_call(request, reply)))
 
 
 class Inline:

@@ -7,10 +7,15 @@ from function.telegram.lengths import units
 from function.telegram.types import Address, Article, Json
 
 
-def send_message(address: Address, message: Parts, *, as_reply: bool = False) -> Json:
-    """The call that answers; in groups, or with `as_reply`, as a reply to the message."""
+def send_message(
+    address: Address, message: Parts, *, as_reply: bool = False, asks: bool = False
+) -> Json:
+    """The call that answers; in groups, or with `as_reply`, as a reply to the message.
+
+    With `asks` the user's client offers to reply (https://core.telegram.org/bots/api#forcereply).
+    """
     call: Json = {"method": "sendMessage", **_where(address, as_reply), **_content(message)}
-    return call
+    return call | ({"reply_markup": {"force_reply": True, "selective": True}} if asks else {})
 
 
 def send_document(address: Address, caption: Parts, *, as_reply: bool = False) -> Json:

@@ -14,6 +14,7 @@ _FENCE = re.compile(
     r"(.*?)(?:\1[`~]*[^\S\n]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+_STDIN = re.compile(r"^[^\S\n]*input:[^\S\n]*(?:\n|\Z)", re.MULTILINE | re.IGNORECASE)
 _BACKTICKS = re.compile(r"(`{1,2})([^`]+)\1")
 
 
@@ -37,6 +38,14 @@ def find_program(
     inside = [Span(kind, max(start, begin), min(stop, end)) for kind, start, stop in spans]
     marked = [(kind, text[start:stop]) for kind, start, stop in inside if start < stop]
     return _without_indent(_code(text[begin:end], marked))
+
+
+def split_stdin(text: str, begin: int, end: int) -> tuple[int, str | None]:
+    """Where the program ends in a part of a text, and the lines after a line `input:` if any."""
+    found = _STDIN.search(text, begin, end)
+    if not found or _is_python(text[begin:end]):
+        return end, None
+    return found.start(), text[found.end() : end]
 
 
 def code_spans(text: str, entities: Iterable[tuple[str, int, int]]) -> list[Span]:

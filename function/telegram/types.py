@@ -10,6 +10,7 @@ Json = dict[str, Any]
 Action = Literal[
     "run",
     "document",
+    "reply",
     "start",
     "help",
     "mode",
@@ -43,14 +44,18 @@ class Address:
 class Request:
     """What a message asks for.
 
-    `text` is the program, a document's file id, or the command's argument. `user` is a person's
-    id; a chat's where Telegram hides the person behind the chat or one of its channels.
+    `text` is the program, a document's file id, or the command's argument; `stdin` the lines that
+    came with the program, None for none. `typed` is the message as it was written, where it may
+    answer a question of the bot's: a "reply" is nothing else. `user` is a person's id; a chat's
+    where Telegram hides the person behind the chat or one of its channels.
     """
 
     address: Address
     user: int
     action: Action
     text: str = ""
+    stdin: str | None = None
+    typed: str = ""
     edited: bool = False
 
 

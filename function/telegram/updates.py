@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from function.telegram.program_text import Span, code_spans, find_program
+from function.telegram.program_text import Span, code_spans, find_program, split_stdin
 from function.telegram.types import Action, Address, Identity, InlineQuery, Json, Request
 
 # They show `is_bot` for people: GroupAnonymousBot for hidden admins, Channel_Bot for channels.
@@ -29,6 +29,15 @@ COMMANDS: dict[str, Action] = {
     "mode": "mode",
     "privacy": "privacy",
 }
+
+
+class _Asked(NamedTuple):
+    """What of a request its message tells; see Request."""
+
+    action: Action
+    text: str = ""
+    stdin: str | None = None
+    typed: str = ""
 
 
 class _Content(NamedTuple):
@@ -72,8 +81,8 @@ def read_message(
     address = _address(message)
     if address is None or _written_by_bot(message):
         return None
-    action, text = _asked(message, me, address, max_characters)
-    return Request(address, _user(message, address), action, text, edited) if action else None
+    asked = _asked(message, me, address, max_characters)
+    return asked and Request(address, _user(message, address), *asked, edited=edited)
 
 
 def _object(value: object) -> Json:
@@ -124,17 +133,15 @@ def _written_by_bot(message: Json) -> bool:
     return robot or bool(message.get("via_bot"))
 
 
-def _asked(
-    message: Json, me: Identity, address: Address, max_characters: int
-) -> tuple[Action | None, str]:
+def _asked(message: Json, me: Identity, address: Address, max_characters: int) -> _Asked | None:
     content = _content(message, max_characters)
     replied = _replied_to(message)
     replies_to_bot = _is_this_bot(_object(replied.get("from")), me)
     text = content.text
     if not text:
         if address.private and any(message.get(kind) for kind in MEDIA):
-            return _program(content) or ("no_text", "")
-        return (replies_to_bot and _program(content)) or (None, "")
+            return _program(content) or _Asked("no_text")
+        return _program(content) if replies_to_bot else None
     begin, end = _without_name(text, me)
     mentioned = (begin, end) != (0, len(text))
     command = _COMMAND.match(text, begin, end)
@@ -142,20 +149,23 @@ def _asked(
         name, addressee = command[1].lower(), (command[2] or "").lower()
         ours = not addressee or me.username in (None, addressee)
         if ours and name in COMMANDS:
-            return COMMANDS[name], text[command.end() : end].strip()
+            return _Asked(COMMANDS[name], text[command.end() : end].strip())
         if not ours or name != "cl":
             heard = address.private or mentioned or bool(addressee and ours)
-            return ("unknown_command" if heard else None), ""
+            return _Asked("unknown_command") if heard else None
         begin = command.end()
-    elif not (address.private or mentioned or (replies_to_bot and _may_be_program(content))):
-        return None, ""
+    elif not (address.private or mentioned or replies_to_bot):
+        return None
     if len(text) > max_characters:
-        return "too_long", ""
+        return _Asked("too_long")
+    is_bare = not (command or mentioned)
+    if is_bare and not (address.private or _may_be_program(content)):
+        return _Asked("reply", typed=text)
     found = _program(content, begin, end)
     if not found and (command or mentioned) and not _written_by_bot(replied):
         quote = {"text": _object(message.get("quote")).get("text")}
         found = _program(_content(quote if quote["text"] else replied, max_characters))
-    return found or ("usage", "")
+    return (found or _Asked("usage"))._replace(typed=text if is_bare else "")
 
 
 def _content(message: Json, max_characters: int) -> _Content:
@@ -209,11 +219,10 @@ def _may_be_program(content: _Content) -> bool:
     return bool(content.spans) or _NOT_CONVERSATION.search(content.text) is not None
 
 
-def _program(
-    content: _Content, begin: int = 0, end: int | None = None
-) -> tuple[Action, str] | None:
+def _program(content: _Content, begin: int = 0, end: int | None = None) -> _Asked | None:
     """The Python file, or else the program in this part of the text."""
     if content.file_id:
-        return "document", content.file_id
+        return _Asked("document", content.file_id)
+    end, stdin = split_stdin(content.text, begin, len(content.text) if end is None else end)
     source = find_program(content.text, content.spans, begin, end)
-    return ("run", source) if source else None
+    return _Asked("run", source, stdin) if source else None

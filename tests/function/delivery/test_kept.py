@@ -17,7 +17,7 @@ kept_parts = st.lists(
 ).map(tuple)
 
 
-@given(st.builds(Reply, kept_parts, kept_parts, st.text()))
+@given(st.builds(Reply, kept_parts, kept_parts, st.text(), st.booleans()))
 def test_a_reply_is_read_back_as_it_was(reply: Reply) -> None:
     assert decode(encode(reply)) == reply
 
@@ -36,9 +36,9 @@ def test_what_is_said_to_queries_is_read_back_as_it_was(answer: Answer) -> None:
         "text",
         [1, 2],
         {"method": "banChatMember", "chat_id": -100, "user_id": 7},
-        {"message": [["", "4"]], "caption": [], "document": 5},
-        {"message": [["text_link", "4"]], "caption": [], "document": ""},
-        {"message": "4", "caption": [], "document": ""},
+        {"message": [["", "4"]], "caption": [], "document": 5, "asks": False},
+        {"message": [["text_link", "4"]], "caption": [], "document": "", "asks": False},
+        {"message": "4", "caption": [], "document": "", "asks": False},
         {"articles": [["id", "title"]], "cache_seconds": 0},
         {"articles": {}, "cache_seconds": 0},
     ],

@@ -81,7 +81,12 @@ def test_a_group_is_answered_only_when_it_asks(text: str, expected: tuple[str, s
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("3+4", ("run", "3+4")), ("math.pi", ("run", "math.pi")), ("thanks!", None), ("👍", None)],
+    [
+        ("3+4", ("run", "3+4")),
+        ("math.pi", ("run", "math.pi")),
+        ("thanks!", ("reply", "")),
+        ("👍", ("reply", "")),
+    ],
 )
 def test_a_reply_to_the_bot_is_a_program_unless_it_is_conversation(
     text: str, expected: tuple[str, str] | None
@@ -238,7 +243,7 @@ def test_an_edited_message_is_known_as_such() -> None:
         BOT,
         MOST,
     )
-    assert request == Request(Address(5, 9, None, True), 5, "run", "2+3", edited=True)
+    assert request == Request(Address(5, 9, None, True), 5, "run", "2+3", typed="2+3", edited=True)
 
 
 def test_inline_queries_are_read_from_telegram_and_from_a_gateway() -> None:

@@ -1,0 +1,51 @@
+"""What the bot keeps of a user in a chat: the last answer, and a program that waits for input."""
+
+import json
+from typing import NamedTuple
+
+from function.state.signed import Signed
+from function.telegram.types import Request
+
+ANSWER_SECONDS = 86400
+QUESTION_SECONDS = 900
+
+
+class Question(NamedTuple):
+    """A program that asked for more lines than it had."""
+
+    program: str
+    stdin: str
+
+
+class Sessions:
+    """What is kept, by chat and user. May be used from any thread."""
+
+    def __init__(self, texts: Signed) -> None:
+        self._texts = texts
+
+    def last_answer(self, request: Request) -> str:
+        """The last answer as a literal of Python; "" for none."""
+        return self._texts.get(_key("last", request)) or ""
+
+    def keep_answer(self, request: Request, value: str) -> None:
+        """Keep an answer, or with "" that the last one was nothing to go on with."""
+        self._texts.set(_key("last", request), value, ANSWER_SECONDS)
+
+    def ask(self, request: Request, question: Question) -> None:
+        """Remember what the user is asked."""
+        self._texts.set(_key("question", request), json.dumps(question), QUESTION_SECONDS)
+
+    def answer(self, request: Request) -> Question | None:
+        """What the user was asked, which is then over; None for nothing."""
+        kept = self._texts.get(_key("question", request))
+        if kept is None:
+            return None
+        self._texts.set(_key("question", request), "", 0)
+        match json.loads(kept):
+            case [str(program), str(stdin)]:
+                return Question(program, stdin)
+        return None
+
+
+def _key(kind: str, request: Request) -> str:
+    return f"{kind}:{request.address.chat_id}:{request.user}"
