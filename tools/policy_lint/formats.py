@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sandbox.policy.document import LINE_END, Finding
-from tools.policy_lint.main import every_rule, version
-from tools.policy_lint.rules import Rule
+from tools.policy_lint.rules import Rule, every_rule, version
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOURS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}

@@ -6,13 +6,12 @@ What is heavy is imported when it is needed: a list of rules takes a tenth of a 
 import argparse
 import fnmatch
 import os
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.policy_lint.rules import Rule, described, rules
+from tools.policy_lint.rules import Rule, every_rule, rules, version
 
 if TYPE_CHECKING:
     from sandbox.policy.document import Finding
@@ -35,12 +34,6 @@ exit status: 0 clean, 1 findings (warnings count with --strict), 2 could not run
 
 class Unusable(Exception):
     """The command cannot do what it is told; the text says why."""
-
-
-def every_rule() -> dict[str, Rule]:
-    """The rules of policy files, and of the difference between two."""
-    changes = described(Path(__file__).with_name("diff.py"), "diff")
-    return rules() | {rule.id: rule for rule in changes}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,12 +79,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--program", metavar="FILE", help="what the policy says of a program; - for standard input")
     add("--version", action="version", version=f"policy-lint {version()}")
     return parser
-
-
-def version() -> str:
-    """The project's version."""
-    text = (ROOT / "pyproject.toml").read_text("utf-8")
-    return str(re.findall('(?m)^version = "(.+)"', text)[0])
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.tools.policy_lint.edits import POLICY, QUICK, edited
-from tools.policy_lint.main import every_rule, main
-from tools.policy_lint.rules import rules
+from tools.policy_lint.main import main
+from tools.policy_lint.rules import every_rule, rules
 
 ROOT = Path(__file__).resolve().parents[3]
 Captured = pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ import pytest
 from sandbox.policy.document import Finding
 from tests.tools.policy_lint.edits import QUICK, edited, subject
 from tools.policy_lint import formats, lint
-from tools.policy_lint.main import every_rule
+from tools.policy_lint.rules import every_rule
 
 SCHEMA = json.loads(Path(__file__).with_name("sarif-2.1.0.json").read_text())
 

@@ -36,6 +36,7 @@ BY_GUESTS = ("boundary", "exposure", "programs")
 _ALSO = {"import-fails": "exposure", "not-tried": "exposure"}
 _ALSO |= {"limit-too-small": "boundary", "syscall-needed": "boundary"}
 
+_HERE = Path(__file__).resolve().parent
 _RULE = re.compile(
     r"^([a-z-]+) \((error|warning|note)\): (.+)\n((?:\n?    .*\n)+?)"
     r"    Example: (.+)\n    Cure: (.+)$",
@@ -66,11 +67,22 @@ def described(file: Path, family: str) -> Iterator[Rule]:
 @functools.cache
 def rules() -> dict[str, Rule]:
     """Every rule of a policy file, by id."""
-    folder = Path(__file__).parent
     every = (
-        rule for name in (*QUICK, *BY_GUESTS) for rule in described(folder / f"{name}.py", name)
+        rule for name in (*QUICK, *BY_GUESTS) for rule in described(_HERE / f"{name}.py", name)
     )
     return {rule.id: rule for rule in every}
+
+
+def every_rule() -> dict[str, Rule]:
+    """The rules of policy files, and of the difference between two."""
+    changes = described(_HERE.parent / "diff.py", "diff")
+    return rules() | {rule.id: rule for rule in changes}
+
+
+def version() -> str:
+    """The project's version."""
+    text = (_HERE.parents[2] / "pyproject.toml").read_text("utf-8")
+    return str(re.findall('(?m)^version = "(.+)"', text)[0])
 
 
 def families(wanted: Collection[str]) -> set[str]:
