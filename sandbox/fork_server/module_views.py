@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 _namespace: Any = vars(types.ModuleType)["__dict__"].__get__
 
 
-class View(types.ModuleType):
+class _Sealed(type):
+    def __setattr__(cls, name: str, value: object) -> None:
+        raise AttributeError("modules may not be changed here")
+
+    __delattr__: Any = __setattr__
+
+
+class View(types.ModuleType, metaclass=_Sealed):
     """A module's names as a module that cannot be changed; it has no file and no loader."""
 
     __slots__ = ()
     __module__ = "builtins"
-    __qualname__ = "module"
 
     @property
     def __dict__(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -41,7 +47,7 @@ class View(types.ModuleType):
         raise AttributeError(f"the module {self.__name__} may not be changed here")
 
 
-View.__name__ = "module"
+type.__setattr__(View, "__name__", "module")  # as programs know the class
 
 
 def module_views(
