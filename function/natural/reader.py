@@ -290,11 +290,13 @@ class _Parser:
     def _solved(self, left: _Term, right: _Term) -> _Term:
         """The roots of a linear or quadratic equation."""
         poly = _Term(f"{left.text} - ({right.text})").poly
-        self._check(poly and "x" not in (left.text, right.text))
+        is_given = left.text == "x" and right.value is not None  # x = 5
+        self._check(poly and not is_given)
         c, b, a = poly or (Fraction(0),) * 3
         if not a:
             self._check(b)
-            return _Term(f"{_decimal(-c)}/{_wrap(b)}", PRODUCT)
+            whole, under = (-c, b) if b > 0 else (c, -b)
+            return _Term(f"{_decimal(whole)}/{_decimal(under)}".removesuffix("/1"), PRODUCT)
         root, under = f"{_wrap(b * b - 4 * a * c)}**0.5", _wrap(2 * a)
         first, second = (
             f"{_decimal(-b)}{sign}{root}" if b else sign.strip("+") + root for sign in "+-"
@@ -411,7 +413,7 @@ class _Parser:
             return last.text.endswith("math.pi") and not token.glued  # 2 pi 3
         if token.text and token.text in _VARIABLES:
             is_times = token.text in "xх" and self._is(*_OPERAND, ahead=1)
-            return not is_times and (token.text in self.variables or token.text in "xх")
+            return not is_times and (token.text in self.variables or "=" in self.line)
         is_factor = self._is("call", "const", "python") and not self._is_infix()
         return last.ends != "name" and is_factor
 
@@ -686,6 +688,8 @@ class _Parser:
 
     def _base(self) -> str:
         """The base of `log2 8` and `log₁₀ 1000`."""
+        if self._accept("_"):
+            return self._next().text
         is_glued = self._peek().glued and self._peek().text in ("2", "10")
         is_base = is_glued or self._is("subscript")
         return self._next().text.translate(_SUPERSCRIPTS) if is_base else ""
@@ -760,7 +764,7 @@ class _Parser:
         """Operands in brackets, to the closing one or the end of the text."""
         items, first = [self._sum()], ""
         while self._peek() is not _END and not self._accept(")"):
-            separator = self._accept(";", ",", "and")
+            separator = self._accept(";", ",", "and") or (" " if self._is("number") else "")
             self._check(separator and separator in (first or separator, "and"))
             first = first or separator
             items.append(self._sum())
