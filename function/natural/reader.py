@@ -295,8 +295,8 @@ class _Parser:
         c, b, a = poly or (Fraction(0),) * 3
         if not a:
             self._check(b)
-            whole, under = (-c, b) if b > 0 else (c, -b)
-            return _Term(f"{_decimal(whole)}/{_decimal(under)}".removesuffix("/1"), PRODUCT)
+            top, bottom = (-c, b) if b > 0 else (c, -b)
+            return _Term(f"{_decimal(top)}/{_decimal(bottom)}".removesuffix("/1"), PRODUCT)
         root, under = f"{_wrap(b * b - 4 * a * c)}**0.5", _wrap(2 * a)
         first, second = (
             f"{_decimal(-b)}{sign}{root}" if b else sign.strip("+") + root for sign in "+-"
