@@ -29,11 +29,16 @@ _warned: dict[tuple[str, int], None] = {}
 
 
 class World:
-    """What a program finds, made once by the zygote: its own module, and room to print."""
+    """What a program finds, made once by the zygote: its own module, and its standard streams.
 
-    def __init__(self, main: types.ModuleType, stdout: io.TextIOWrapper) -> None:
+    Input and error stream are None but for a policy that allows `input`, which needs both.
+    """
+
+    def __init__(self, main: types.ModuleType, stdout: io.TextIOWrapper, has_input: bool) -> None:
         self.main = main
         self.stdout = stdout
+        self.stdin = io.StringIO() if has_input else None
+        self.stderr = _NOWHERE if has_input else None
 
 
 def main(world: World) -> NoReturn:
@@ -44,8 +49,8 @@ def main(world: World) -> NoReturn:
     if not message:  # no program is wanted any more
         os._exit(0)
     flags, statements, expression, stdin = protocol.unpack_program(message)
-    if "input" in namespace["__builtins__"]:  # the real one, which needs all three
-        sys.stdin, sys.stderr = io.StringIO(stdin), _NOWHERE
+    if stdin and world.stdin is not None:
+        sys.stdin = io.StringIO(stdin)  # here alone, as it costs 11 pages
     if flags & protocol.HELPERS:
         namespace.update(_HELPERS)
     if flags & protocol.UNCHECKED:
@@ -55,9 +60,13 @@ def main(world: World) -> NoReturn:
 
 
 def rehearse(statements: str, expression: str, namespace: dict[str, Any]) -> str:
-    """Run a trusted program into the void, and return its error's one line, empty for none."""
+    """Run a trusted program into the void, as `main` does; return its error's lines, or ""."""
     sys.stdout, kept = _NOWHERE, sys.stdout
-    _, error = _run(statements, expression, namespace, True, _NOWHERE)
+    _, first, last, _ = protocol.unpack_program(
+        protocol.pack_program(0, statements, expression, "")
+    )
+    verdict, error = _run(first, last, namespace, True, _NOWHERE)
+    protocol.pack_report(verdict, 0, 0, error)
     sys.stdout = kept
     return error
 
@@ -130,7 +139,7 @@ def prepare(
     warnings.filterwarnings("always", category=SyntaxWarning)
     warnings.showwarning = _note_warning  # type: ignore[assignment]
     sys.stdout = _text(_Capped(1, output_bytes))
-    return World(main_module, sys.stdout)
+    return World(main_module, sys.stdout, has_input="input" not in removed)
 
 
 def _note_warning(
@@ -140,6 +149,8 @@ def _note_warning(
 
 
 def _warnings(has_lines: bool) -> str:
+    if not _warned:
+        return ""
     return "\n".join(
         f"{text} (line {line})" if has_lines else text for text, line in list(_warned)[:3]
     )

@@ -410,7 +410,7 @@ def main() -> guest.World | None:
     _server = _start(_socket.socket(fileno=int(sys.argv[-1])))
     if _server is None:
         return None
-    sys.stdin = sys.stderr = None  # guests have none
+    sys.stdin, sys.stderr = _server.world.stdin, _server.world.stderr
     try:
         is_guest = _server.serve()
     except BaseException:
