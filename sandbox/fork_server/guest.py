@@ -68,7 +68,7 @@ def rehearse(statements: str, expression: str, namespace: dict[str, Any]) -> str
     verdict, error = _run(first, last, namespace, True, _NOWHERE)
     protocol.pack_report(verdict, 0, 0, error)
     sys.stdout = kept
-    return error
+    return error or ("MemoryError" if verdict == MEMORY_LIMIT else "")
 
 
 def end(verdict: int, error: str = "") -> NoReturn:

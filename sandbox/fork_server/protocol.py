@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         """The policy's values for a zygote, and which layers it is to install.
 
         `warm_up` holds programs as `program.split` returns them, `rlimits` pairs of resource and
-        limit, `filter` a packed seccomp program in hexadecimal, "" for none. `cgroup_mib`, 0 for
-        none, is the function's to apply.
+        limit, `filter` a packed seccomp program in hexadecimal, "" for none; `warm_up_filter` is
+        for the guests that try `warm_up`. `cgroup_mib`, 0 for none, is the function's to apply.
         """
 
         allowed_imports: dict[str, tuple[str, ...] | None]
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         uid_count: int
         rlimits: list[tuple[int, int]]
         filter: str
+        warm_up_filter: str
         uid: bool
         landlock: bool
         namespaces: bool

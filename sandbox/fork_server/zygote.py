@@ -32,8 +32,10 @@ import gc
 import importlib
 import itertools
 import json
+import math
 import os
 import random
+import resource
 import select
 import signal
 import struct
@@ -73,6 +75,8 @@ _LAZY = ("_strptime", "_pylong", "unicodedata", *(f"encodings.{name}" for name i
 
 _fork = ctypes.PyDLL(None).fork
 _fcntl, _F_SETPIPE_SZ = ctypes.CDLL(None).fcntl, 1031  # fcntl(2)
+_F_SETFL, _F_SETOWN, _F_SETSIG = 4, 8, 10
+_START_CPU_SECONDS = 60
 
 
 class _Child:
@@ -108,10 +112,15 @@ class _ForkServer:
         self.next = (0, 0, 0, 0)  # of the guest that is forked: identity, program, output, report
 
     def warm_up(self) -> None:
-        """Run the policy's own programs, and what every guest runs."""
+        """Run the policy's own programs, each in a guest first, and what every guest runs."""
+        layers = self._layers(0)
+        layers.filter = bytes.fromhex(self.config["warm_up_filter"])
+        steps = confine.prepare(layers)
+        for program in self.config["warm_up"]:
+            self._try_a_guest(steps, program)
         for statements, expression in (*self.config["warm_up"], *[("", "2+2")] * _REHEARSALS):
             if error := guest.rehearse(statements, expression, self.world.main.__dict__.copy()):
-                raise confine.LayerError("warm_up", f"{statements or expression!r}: {error}")
+                raise confine.LayerError("warm_up", f"{_shown((statements, expression))}: {error}")
             confine.apply(_NO_STEPS)
         self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
         self._seed()
@@ -135,16 +144,22 @@ class _ForkServer:
             first = self.config["first_uid"]
             in_force["uid"] = f"{first} to {first + self.config['uid_count'] - 1}"
         self.steps = [confine.prepare(self._layers(each)) for each in self.identities]
-        self._try_a_guest()
+        self._try_a_guest(self.steps[0])
         return in_force
 
-    def _try_a_guest(self) -> None:
+    def _try_a_guest(
+        self, steps: tuple[confine.Step, ...], program: tuple[str, str] | None = None
+    ) -> None:
+        """Confine a guest, and run a program in it, which its limits end. Raises LayerError."""
         ours, theirs = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.dup2(theirs, 1)
             try:
-                confine.apply(self.steps[0])
+                signal.alarm(math.ceil(self.config["wall_seconds"]))
+                confine.apply(steps)
+                if program and (error := guest.rehearse(*program, self.world.main.__dict__.copy())):
+                    raise confine.LayerError("warm_up", f"{_shown(program)}: {error}")
                 os.write(1, b"{}")
             except confine.LayerError as error:
                 os.write(1, json.dumps({"layer": error.layer, "reason": str(error)}).encode())
@@ -156,9 +171,11 @@ class _ForkServer:
         _, status = os.waitpid(pid, 0)
         if report != b"{}":
             failed = json.loads(report or b"{}")
-            raise confine.LayerError(
-                failed.get("layer", "guest"), failed.get("reason", f"wait status {status}")
-            )
+            layer, reason = "guest", f"wait status {status}"
+            if program:
+                layer = "warm_up"
+                reason = f"{_shown(program)}: it did not end within its limits ({reason})"
+            raise confine.LayerError(failed.get("layer", layer), failed.get("reason", reason))
 
     def _layers(self, identity: int) -> confine.Layers:
         uid = None
@@ -377,23 +394,44 @@ def _become_oom_victim() -> None:
         pass
 
 
+def _end_with_the_function(control: _socket.socket) -> None:
+    """Have the kernel kill this process if the socket's other end closes: fcntl(2).
+
+    So whatever a module or a program does while this starts, it does not outlive the function. Not
+    prctl(2)'s signal, which comes when the thread ends that started this process.
+    """
+    _fcntl(control.fileno(), _F_SETOWN, os.getpid())
+    _fcntl(control.fileno(), _F_SETSIG, signal.SIGKILL)
+    _fcntl(control.fileno(), _F_SETFL, os.O_ASYNC)
+
+
+def _shown(program: tuple[str, str]) -> str:
+    return repr(program[0] or program[1])
+
+
 def _start(control: _socket.socket) -> _ForkServer | None:
     """Return the server that the configuration asks for, and report; None where it cannot be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (min(_START_CPU_SECONDS, soft % 2**64), hard))
     config: protocol.Configuration = protocol.unpack_json(control.recv(1 << 20))
+    _end_with_the_function(control)
     sys.path.pop(0)  # guests import nothing from the project
     sys.set_int_max_str_digits(0)  # CPU is bounded in the guest, so length need not be
     warnings.simplefilter("ignore")
     server = None
     try:
         server = _ForkServer(control, config)
+        layers = server.install_layers()
         server.warm_up()
-        report: dict[str, Any] = {"layers": server.install_layers()}
+        report: dict[str, Any] = {"layers": layers}
     except confine.LayerError as error:
         report = {"failed": error.layer, "reason": str(error)}
     except Exception as error:
         report = {"failed": "zygote", "reason": f"{type(error).__name__}: {error}"}
     gc.collect()
     gc.freeze()
+    _fcntl(control.fileno(), _F_SETFL, 0)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     control.send(protocol.pack_json(report))
     return None if "failed" in report else server
 

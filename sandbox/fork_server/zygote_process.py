@@ -32,7 +32,7 @@ from sandbox.fork_server.outcome import (
     read_report,
 )
 from sandbox.fork_server.program import split
-from sandbox.kernel import cgroup, seccomp
+from sandbox.kernel import cgroup, seccomp, syscalls
 from sandbox.kernel.layers import CURES, KEEPS_SECRETS
 from sandbox.policy.loader import Policy
 
@@ -126,9 +126,22 @@ def rlimits(policy: Policy) -> list[tuple[int, int]]:
     ]
 
 
+def warm_up_denials(policy: Policy) -> frozenset[str]:
+    """Return what programs of `warm_up` are denied when they are tried, whatever the policy says.
+
+    All that there is to deny but to read files, as libraries import some modules late; what is read
+    is Landlock's to bound, or the uid's.
+    """
+    everything = syscalls.expand([*syscalls.GROUPS, *seccomp.CONDITIONS])
+    reading = syscalls.expand(["@file-read", "mmap(address)"])
+    writing = syscalls.expand(["@file-write"])
+    return policy.denied_syscalls - reading | everything - reading | writing
+
+
 def configuration(policy: Policy) -> protocol.Configuration:
     """Return what a zygote is told: the policy's values, and every layer."""
-    denied = seccomp.build_filter(policy.denied_syscalls, platform.machine())
+    machine = platform.machine()
+    denied = seccomp.build_filter(policy.denied_syscalls, machine)
     return {
         "allowed_imports": dict(policy.allowed_imports),
         "preloaded": dict(policy.preloaded),
@@ -144,6 +157,7 @@ def configuration(policy: Policy) -> protocol.Configuration:
         "uid_count": policy.identity.uid_count,
         "rlimits": rlimits(policy),
         "filter": denied.hex(),
+        "warm_up_filter": seccomp.build_filter(warm_up_denials(policy), machine).hex(),
         "uid": True,
         "landlock": True,
         "namespaces": True,

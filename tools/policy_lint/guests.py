@@ -19,6 +19,7 @@ from sandbox.fork_server.zygote_process import (
     SandboxUnavailable,
     ZygoteGone,
     ZygoteProcess,
+    warm_up_denials,
 )
 from sandbox.kernel import layers, seccomp, syscalls
 from sandbox.policy.loader import Policy, Rlimits
@@ -41,7 +42,6 @@ ROOMY_RLIMITS = Rlimits(
     processes=0,
 )
 # What no policy can take from the guests that run something of a file that is linted.
-_READING = syscalls.expand(["@file-read", "mmap(address)"]) - {"openat(write)", "open(write)"}
 _REQUIRED = syscalls.expand([*syscalls.GROUPS, *seccomp.CONDITIONS])
 
 # A preloaded name may hide a builtin.
@@ -161,7 +161,7 @@ class Guests:
         if not others:
             return {"open": [], "refused": {}, "missing": {}, "seen": [], "near": []}
         program = encode(self._explore(others), unchecked=True)
-        trial = _trial(self.confined(program, ROOMY_RLIMITS.cpu_seconds, imports=True))
+        trial = _trial(self.confined(program, ROOMY_RLIMITS.cpu_seconds))
         if trial.reason:
             raise SandboxUnavailable(trial.reason)
         return dict(json.loads(trial.last_line))
@@ -175,23 +175,20 @@ class Guests:
         if not others:
             return self.confined(encode(program, parse(program)), seconds)
         encoded = encode(imports + program, unchecked=True)
-        return self.confined(encoded, seconds + _IMPORT_SECONDS, imports=True)
+        return self.confined(encoded, seconds + _IMPORT_SECONDS)
 
-    def confined(self, program: bytes, cpu_seconds: int, *, imports: bool = False) -> Outcome:
-        """Run an encoded program under what the policy denies and all that the code requires.
+    def confined(self, program: bytes, cpu_seconds: int) -> Outcome:
+        """Run an encoded program under all that there is to deny, whatever the policy says.
 
-        What imports modules may read files, beneath the interpreter's own folders.
+        It reads files, as imports do, beneath the interpreter's own folders.
         """
-        denied = self.policy.denied_syscalls | _REQUIRED
-        if imports:
-            denied -= _READING
         limits = replace(
             self.policy.rlimits, cpu_seconds=cpu_seconds, open_files=64, file_size_bytes=0
         )
         return self._run(
             program,
             rlimits=limits,
-            denied_syscalls=denied,
+            denied_syscalls=warm_up_denials(self.policy),
             readable_paths=("@python",),
             wall=cpu_seconds + 1,
         )
