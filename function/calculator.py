@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from function.parts import Parts
-from function.program import Program, line_by_line, of_lines
+from function.program import Program, line_by_line
 from function.telegram.lengths import MESSAGE_UNITS
 from function.telegram.sanitise import redact, sanitise
 from sandbox import Outcome, Sandbox, Unparsed, Violation, parse
@@ -70,7 +70,8 @@ def read_program(typed: str, reader: Reader | None, source_bytes: int) -> Progra
     """
     tree = parse(typed) if len(typed) <= source_bytes else None
     if isinstance(tree, Unparsed) and reader:
-        return reader.read(typed) or _lines_read(typed, reader) or Program(typed, typed, tree)
+        found = reader.read(typed) or _lines_read(typed, reader) or Program(typed, typed, tree)
+        return found if found.calculation else line_by_line(found)
     return line_by_line(Program(typed, typed, tree))
 
 
@@ -85,8 +86,9 @@ def _lines_read(typed: str, reader: Reader) -> Program | None:
         programs.append(program)
     if not 2 <= len(programs) <= LINES_READ:
         return None
-    shown = [program.calculation or program.source for program in programs]
-    return of_lines(typed, [program.source for program in programs], shown)
+    source = "\n".join(program.source for program in programs)
+    shown = tuple(program.calculation or program.source for program in programs)
+    return Program(typed, source, parse(source), lines=shown)
 
 
 def calculate(
@@ -105,9 +107,11 @@ def calculate(
     works out what else the text may mean; `documents` asks for the whole of a long output. Never
     raises.
     """
-    outcome = sandbox.run(program.source, program.tree, helpers=inline, stdin=stdin)
+    run = partial(sandbox.run, helpers=inline, stdin=stdin)
+    outcome = run(program.source, program.tree, echo_lines=bool(program.lines))
     if reader and (meant := reader.reread(program, outcome)):
-        again = sandbox.run(meant.source, meant.tree)
+        meant = meant if meant.calculation else line_by_line(meant)
+        again = run(meant.source, meant.tree, echo_lines=bool(meant.lines))
         program, outcome = (meant, again) if again.kind == "ok" else (program, outcome)
     source = program.source
     module = program.tree if isinstance(program.tree, ast.Module) else None

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sandbox import Unparsed, parse
@@ -18,7 +18,8 @@ class Program:
     """What was typed, the program that it stands for, and its tree where it is one.
 
     A text that was read as a calculation has the `calculation` that is shown, and its value the
-    `unit`; else both are "". Several `lines` are expressions, each of which prints its value.
+    `unit`; else both are "". Where there are several `lines`, each is an expression, as it is
+    shown, and each value is printed.
     """
 
     typed: str
@@ -30,33 +31,18 @@ class Program:
 
 
 def line_by_line(program: Program) -> Program:
-    """The same program; where each line is an expression, one that prints them all.
+    """The same program; with its `lines` where each of several is an expression.
 
-    One that prints or asks by itself stays as it is.
+    One that prints or asks by itself has none.
     """
     body = program.tree.body if isinstance(program.tree, ast.Module) else []
-    single = [
-        node for node in body if isinstance(node, ast.Expr) and node.lineno == node.end_lineno
-    ]
-    numbers = [node.lineno for node in single]
-    if len(body) < 2 or len(single) < len(body) or len(set(numbers)) < len(numbers):
+    single = [one for one in body if isinstance(one, ast.Expr) and one.lineno == one.end_lineno]
+    if len(body) < 2 or len({one.lineno for one in single}) < len(body):
         return program
     if uses(program.tree, "print") or uses(program.tree, "input"):
         return program
-    texts = [ast.get_source_segment(program.source, node) or "" for node in single]
-    return of_lines(program.typed, texts, texts, numbers) or program
-
-
-def of_lines(
-    typed: str, sources: Sequence[str], shown: Sequence[str], numbers: Sequence[int] = ()
-) -> Program | None:
-    """A program that prints each expression, in the lines of these numbers; None if it is none."""
-    lines = [""] * max(numbers, default=len(sources))
-    for number, source in zip(numbers or range(1, len(sources) + 1), sources, strict=True):
-        lines[number - 1] = f"print(({source}))"
-    source = "\n".join(lines)
-    tree = parse(source)
-    return None if isinstance(tree, Unparsed) else Program(typed, source, tree, lines=tuple(shown))
+    lines = tuple(ast.get_source_segment(program.source, one) or "" for one in single)
+    return replace(program, lines=lines)
 
 
 def with_last_answer(program: Program, last_answer: Callable[[], str]) -> Program:

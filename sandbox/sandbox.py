@@ -4,7 +4,7 @@ import ast
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.check.checker import Violation, check, examine
@@ -113,18 +113,22 @@ class Sandbox:
         *,
         helpers: bool = False,
         unchecked: bool = False,
+        echo_lines: bool = False,
         stdin: str = "",
     ) -> Outcome:
         """Check a program and run it in a process of its own.
 
         Takes any text, and what `parse` has made of it, if that is known; `stdin` holds the lines
-        that `input` reads, at most the policy's `input_bytes`; `helpers` binds nf and
-        fact; `unchecked` leaves out the checker, the import guard and the reduced builtins, so that
-        the operating system's layers are alone. Never raises. A run whose zygote dies, or whose
-        guest is killed early from outside, is repeated once, as programs have no side effects.
+        that `input` reads, at most the policy's `input_bytes`; `echo_lines` is for a program whose
+        lines are all expressions, and prints the value of each, not of the last alone; `helpers`
+        binds nf and fact; `unchecked` leaves out the checker, the import guard and the reduced
+        builtins, so that the operating system's layers are alone. Never raises. A run whose zygote
+        dies, or whose guest is killed early from outside, is repeated once, as programs have no
+        side effects.
         """
         try:
-            return self._run(source, tree, stdin, helpers=helpers, unchecked=unchecked)
+            options = {"helpers": helpers, "unchecked": unchecked, "echo_lines": echo_lines}
+            return self._run(source, tree, stdin, options)
         except Exception as error:
             log.exception("a program could not be run")
             return Outcome("crashed", error=f"the sandbox failed: {type(error).__name__}")
@@ -134,9 +138,7 @@ class Sandbox:
         source: str,
         tree: ast.Module | Unparsed | None,
         stdin: str,
-        *,
-        helpers: bool,
-        unchecked: bool,
+        options: Mapping[str, bool],
     ) -> Outcome:
         waits_until = time.monotonic() + self._policy.limits.queue_seconds
         outcome = _unavailable("it is not started")
@@ -144,14 +146,12 @@ class Sandbox:
             process = self._process
             if process is None:
                 break
-            if not unchecked:
+            if not options["unchecked"]:
                 violations, tree = examine(source, process.policy, tree)
                 violations = violations or _too_much_input(stdin, process.policy)
                 if violations:
                     return _refusal(violations)
-            encoded = program.encode(
-                source, tree, helpers=helpers, unchecked=unchecked, stdin=stdin
-            )
+            encoded = program.encode(source, tree, stdin=stdin, **options)
             try:
                 outcome = process.run(encoded, max(0.0, waits_until - time.monotonic()))
             except ZygoteGone as error:

@@ -35,10 +35,12 @@ class Unchecked(Sandbox):
         *,
         helpers: bool = False,
         unchecked: bool = True,
+        echo_lines: bool = False,
         stdin: str = "",
     ) -> Outcome:
         """Run a program without checker, import guard and reduced builtins."""
-        return super().run(source, tree, helpers=helpers, unchecked=unchecked, stdin=stdin)
+        options = {"helpers": helpers, "unchecked": unchecked, "echo_lines": echo_lines}
+        return super().run(source, tree, stdin=stdin, **options)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -266,7 +266,9 @@ def _missing_name(case: Case) -> Parts:
         return ()
     name = match[1]
     if name in ("ans", "Ans", "_"):
-        return parts("Programs remember nothing of each other: every message starts afresh.")
+        return parts(
+            code(name), " stands for your last answer here, if that was a number or a short text."
+        )
     lower = name.lower()
     written = _WRITTEN.get(lower) or (f"math.{lower}" if hasattr(math, lower) else "")
     if written:

@@ -41,6 +41,7 @@ _TEMPERATURES = {
 }
 _BASES = {2: "bin({})", 8: "oct({})", 10: "{}", 16: "hex({})"}
 _TIMES = {1: "seconds", 60: "minutes", 3600: "hours", 86400: "days", 604800: "weeks"}
+_TIGHT_DASH = re.compile(r"(?<=[\w.)])—(?=[\w.(])")
 _CLOCK = re.compile(r"(\d+)(?::(\d\d))?(?::(\d\d))?\s?(?:([ap])\.?m)?")
 _OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "(", "|", "scale")
 _TARGET = ("unit", "%", "fraction", "deg", "rad", "base")
@@ -78,20 +79,24 @@ def read(text: str) -> Reading:
     """Return the ways to read a short text in one line. Never raises; runs nothing."""
     if len(text) > LONGEST or "\n" in text.strip():
         return Reading()
-    line = plain(text).strip().lower()
+    # Phones and Telegram Desktop make a dash of two minus signs, as in `5--1`.
+    spellings = dict.fromkeys((text, _TIGHT_DASH.sub("--", text)))
     found: dict[str, Expression] = {}
     refusal = ""
-    paths: list[tuple[int, ...]] = [()]
+    runs: list[tuple[str, tuple[int, ...]]] = [
+        (plain(spelling).strip().lower(), ()) for spelling in spellings
+    ]
     for _ in range(MOST_RUNS):
-        if not paths:
+        if not runs:
             return Reading(tuple(found.values()), "" if found else refusal)
-        parser = _Parser(line, paths.pop(0))
+        line, path = runs.pop(0)
+        parser = _Parser(line, path)
         try:
             expression = parser.text()
             found.setdefault(expression.program, expression)
         except (_NoReadingError, ZeroDivisionError, OverflowError, RecursionError):
             refusal = refusal or parser.refusal
-        paths += parser.other_paths()
+        runs += [(line, other) for other in parser.other_paths()]
     return Reading()
 
 

@@ -51,14 +51,17 @@ _PIECE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PROMPT = re.compile(r"\s*(?:(?:>>>|\.\.\.:?|In \[\d+\]:) ?)+")
-_CONSOLE = re.compile(r"^\s*(?:>>>|In \[\d+\]:)", re.MULTILINE)
+# A transcript begins with a prompt, or with what an interpreter says before it.
+_CONSOLE = re.compile(
+    r"\A\s*(?:(?:I?Python \d|\[(?:GCC|Clang|MSC) |Type [\"'])[^\n]*\n\s*)*(?:>>>|In \[\d+\]:)"
+)
 _FENCED = re.compile(
     r"\s*(`{3,}|~{3,})[ \t]*(?:[A-Za-z][\w+#.-]*[ \t]*)?\n(.*?)\n?(?:\1\s*)?", re.DOTALL
 )
 _MARGIN = re.compile(r"(?:>|\d+[.)]) ?(?=[^\n])")  # of a quotation, of numbered lines
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
 _ESCAPED = re.compile(r"\\([*_`~])")
-_PASTED = re.compile("|".join([_CONSOLE.pattern, *_ENTITIES]), re.MULTILINE)
+_PASTED = re.compile("|".join([_CONSOLE.pattern, *_ENTITIES]))
 _KEYWORDS = {word for word in keyword.kwlist if word.islower()}
 _NAMES = {name for name in (*dir(builtins), "math", "random", "json") if name.islower()}
 _CAPITAL = re.compile(r"^[ \t]*+[A-Z][a-z]*+\b|(?<![\w.])[A-Z][A-Za-z]*+(?=\s?[(.])", re.MULTILINE)

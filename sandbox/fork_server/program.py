@@ -16,15 +16,19 @@ def encode(
     *,
     helpers: bool = False,
     unchecked: bool = False,
+    echo_lines: bool = False,
     stdin: str = "",
 ) -> bytes:
     """Return what is written to a guest's descriptor 0, from any text.
 
-    `tree` is what `parse` has made of it, if that is known; `stdin` is what `input` reads.
+    `tree` is what `parse` has made of it, if that is known; `stdin` is what `input` reads. With
+    `echo_lines` the value of every statement is printed, which must be an expression in one line.
     """
     flags = protocol.HELPERS * helpers | protocol.UNCHECKED * unchecked
     flags |= protocol.SEVERAL_LINES * ("\n" in source.strip())
-    return protocol.pack_program(flags, *split(source, tree or parse(source)), stdin)
+    tree = tree or parse(source)
+    pieces = (_echoed(source, tree), "") if echo_lines else split(source, tree)
+    return protocol.pack_program(flags, *pieces, stdin)
 
 
 def split(source: str, tree: ast.Module | Unparsed) -> tuple[str, str]:
@@ -46,6 +50,14 @@ def split(source: str, tree: ast.Module | Unparsed) -> tuple[str, str]:
         expression = f"({expression})"  # `*a, b` without them is a statement's right
     expression = "\n" * (last.lineno - 1) + expression
     return source[: _end(lines, body[-2])] if len(body) > 1 else "", expression
+
+
+def _echoed(source: str, tree: ast.Module | Unparsed) -> str:
+    """Return a text that prints each statement's value, in the line that it has."""
+    lines = source.split("\n")
+    for statement in tree.body if isinstance(tree, ast.Module) else []:
+        lines[statement.lineno - 1] = f"print(({ast.get_source_segment(source, statement)}))"
+    return "\n".join(lines)
 
 
 def _end(lines: Lines, node: ast.stmt) -> int:

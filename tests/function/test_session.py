@@ -56,6 +56,7 @@ def test_several_lines_of_sums_are_answered_line_by_line(bot: Bot) -> None:
     assert said(bot, "2+2\n3+3") == "4 = 2+2\n6 = 3+3"
     assert said(bot, "2+2\n1/0\n3").startswith("4 = 2+2\nZeroDivisionError")
     assert said(bot, "x = 2\nx + 1") == "3"
+    assert said(bot, "2 # two\n\n1, 2") == "2 = 2\n(1, 2) = 1, 2"
     assert said(bot, "15% of 80\n2+2").split("\n")[1] == "4 = 2+2"
 
 

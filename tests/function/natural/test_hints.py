@@ -77,7 +77,7 @@ CASES = [
     ("statistics.mean([1])", no_name("statistics"), "`import statistics`"),
     ('Counter("aab")', no_name("Counter"), "`from collections import Counter`"),
     ("print(hello)", no_name("hello"), '`print("hello")`'),
-    ("ans + 1", no_name("ans"), "every message starts afresh"),
+    ("ans + 1", no_name("ans"), "your last answer here"),
     ("print(2^10)", ok("8"), "`print(2**10)`"),
     ("x = 3; x^2", ok("1"), "`x = 3; x**2`"),
     ("x = 2,5; x*2", ok("(2, 5, 2, 5)"), "`x = 2.5; x*2`"),

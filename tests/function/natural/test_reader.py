@@ -11,6 +11,13 @@ from function import natural
 from function.natural.reader import LONGEST, read
 
 
+@pytest.mark.parametrize(
+    ("text", "read_as"), [("5—1", ["5-1", "5-(-1)"]), ("5 — 1", ["5-1"]), ("5–1", ["5-1"])]
+)
+def test_a_dash_may_have_been_two_minus_signs(text: str, read_as: list[str]) -> None:
+    assert readings(text) == read_as
+
+
 def readings(text: str) -> list[str]:
     return [each.text for each in read(text).expressions]
 

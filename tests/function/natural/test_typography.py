@@ -113,3 +113,27 @@ def test_time_grows_with_the_length_only(unit: str) -> None:
     started = time.process_time()
     normalise(text)
     assert time.process_time() - started < 1
+
+
+DOCTEST = 'def f(n):\n    """Add.\n\n    >>> 2 + 2\n    4\n    """\n    return n'
+
+
+@pytest.mark.parametrize(
+    ("typed", "program"),
+    [
+        (">>> >>> 2+2", "2+2"),
+        ("In [1]: x = 3\nIn [2]: x * 2\nOut[2]: 6", "x = 3\nx * 2"),
+        ("In [1]: for i in x:\n   ...:     i\n   ...: \n", "for i in x:\n    i\n"),
+        (
+            'Python 3.12.1 (main)\n[GCC 12.2] on linux\nType "help" for more.\n>>> 2+2\n4',
+            "2+2",
+        ),
+    ],
+)
+def test_a_text_that_begins_as_a_console_does_is_a_transcript(typed: str, program: str) -> None:
+    assert (normalise(typed) or "").strip() == program.strip()
+
+
+@pytest.mark.parametrize("program", [DOCTEST, f"{DOCTEST} / 0\nf(1)", f"{DOCTEST} + (1\nf(1)"])
+def test_prompts_within_a_program_make_no_transcript_of_it(program: str) -> None:
+    assert normalise(program) is None
