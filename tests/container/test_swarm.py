@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.container, pytest.mark.timeout(900)]
 
 CONNECTIONS = 8
 WORK = "for _ in range(10**6): pass"  # so that some are always being answered
-MOST = 20  # programs that a sender may have run in a minute, while others ask as well
+MOST = 20  # programs that a user may have run in a minute, while others ask as well
 MONITOR = "5s"  # instead of 30 s, in which an update waits to see each new replica fail
 
 
@@ -66,9 +66,9 @@ def deployed(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
             yield Deployed(stack, folder, deploy)
 
 
-def post(url: str, update_id: int, text: str, sender: int) -> str:
+def post(url: str, update_id: int, text: str, user: int) -> str:
     """Bring one update and return the answer's text."""
-    person = {"id": sender, "is_bot": False, "first_name": "Ada"}
+    person = {"id": user, "is_bot": False, "first_name": "Ada"}
     sent = message(
         text, message_id=update_id, chat=person | {"type": "private"}, **{"from": person}
     )
@@ -85,7 +85,7 @@ NUMBERS = itertools.count(1)
 
 @contextmanager
 def load(stack: Stack) -> Iterator[Telegram]:
-    """Bring updates, each from a sender of its own, while the body of the `with` runs.
+    """Bring updates, each from a user of its own, while the body of the `with` runs.
 
     Each must be answered rightly in the end, and whenever it is repeated.
     """
@@ -134,25 +134,25 @@ def until(telegram: Telegram, answers: int) -> None:
 def test_a_preference_and_an_answer_hold_at_every_replica(deployed: Deployed) -> None:
     stack = deployed.stack
     one, other = stack.healthy()
-    sender = next(NUMBERS)
+    user = next(NUMBERS)
     with stack.only(one) as first, stack.only(other) as second:
-        assert post(first, next(NUMBERS), "2+2", sender) == "4 = 2+2"
-        post(first, next(NUMBERS), "/mode", sender)
-        assert post(second, next(NUMBERS), "2+2", sender) == "4"
+        assert post(first, next(NUMBERS), "2+2", user) == "4 = 2+2"
+        post(first, next(NUMBERS), "/mode", user)
+        assert post(second, next(NUMBERS), "2+2", user) == "4"
         repeated = next(NUMBERS)
-        answers = {post(url, repeated, "random.random()", sender) for url in (first, second)}
+        answers = {post(url, repeated, "random.random()", user) for url in (first, second)}
         assert len(answers) == 1
 
 
-def test_what_a_sender_may_ask_in_a_minute_is_counted_over_all_replicas(
+def test_what_a_user_may_ask_in_a_minute_is_counted_over_all_replicas(
     deployed: Deployed,
 ) -> None:
     stack = deployed.stack
     one, other = stack.healthy()
-    sender = next(NUMBERS)
+    user = next(NUMBERS)
     with stack.only(one) as first, stack.only(other) as second, load(stack):
         for index in range(2 * MOST):
-            answer = post((first, second)[index % 2], next(NUMBERS), "1", sender)
+            answer = post((first, second)[index % 2], next(NUMBERS), "1", user)
             if "You sent many programs" in answer:
                 break
     assert MOST <= index < 2 * MOST - 1

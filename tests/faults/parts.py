@@ -16,7 +16,7 @@ from tests.conftest import Service, message
 from tests.performance import processes
 
 RIGHT_AGAIN_WITHIN = 2.0  # seconds after a fault
-senders = itertools.cycle(range(1000, 9000))  # more than ask within a minute
+users = itertools.cycle(range(1000, 9000))  # more than ask within a minute
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ def connect(service: Service) -> socket.socket:
 
 def question() -> tuple[dict[str, Any], str]:
     """Return a message that nobody sent in the last minute, and the answer to it."""
-    number = next(senders)
-    sender = {"id": number, "is_bot": False, "first_name": "Ada"}
-    return message(f"{number}+1", **{"from": sender}), f"{number + 1} = {number}+1"
+    number = next(users)
+    user = {"id": number, "is_bot": False, "first_name": "Ada"}
+    return message(f"{number}+1", **{"from": user}), f"{number + 1} = {number}+1"
 
 
 def is_right(service: Service) -> bool:

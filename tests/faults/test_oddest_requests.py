@@ -17,7 +17,7 @@ import urllib3
 
 from function.http.request import BODY_BYTES, MOST_VALUES
 from tests.conftest import Service, message
-from tests.faults.parts import parts, senders
+from tests.faults.parts import parts, users
 
 SIZE = BODY_BYTES - 2000  # of a field as JSON; the rest of the body fits beside it
 TIMES = 10  # what the oddest may cost, compared with as many bytes of nothing
@@ -28,18 +28,18 @@ Fields = Callable[[Any], dict[str, Any]]
 
 
 def private(**fields: Any) -> dict[str, Any]:
-    number = next(senders)
+    number = next(users)
     person = {"id": number, "is_bot": False, "first_name": "Ada"}
     sent = message("1", **{"from": person, "chat": {"id": number, "type": "private"}})
     return sent | fields
 
 
 def update(**fields: Any) -> dict[str, Any]:
-    return {"update_id": next(senders)} | fields
+    return {"update_id": next(users)} | fields
 
 
 def query(**fields: Any) -> dict[str, Any]:
-    return {"id": "1", "from": {"id": next(senders)}, "query": "2+2", "offset": ""} | fields
+    return {"id": "1", "from": {"id": next(users)}, "query": "2+2", "offset": ""} | fields
 
 
 MESSAGE_FIELDS: dict[str, Fields] = {
@@ -48,8 +48,8 @@ MESSAGE_FIELDS: dict[str, Fields] = {
     "entities": lambda odd: {"entities": odd},
     "entity type": lambda odd: {"entities": [{"type": odd, "offset": 0, "length": 1}]},
     "first name": lambda odd: {"from": {"id": 1, "is_bot": False, "first_name": odd}},
-    "sender": lambda odd: {"from": odd},
-    "sender's id": lambda odd: {"from": {"id": odd}},
+    "user": lambda odd: {"from": odd},
+    "user's id": lambda odd: {"from": {"id": odd}},
     "chat": lambda odd: {"chat": odd},
     "chat's id": lambda odd: {"chat": {"id": odd, "type": "private"}},
     "chat's type": lambda odd: {"chat": {"id": 1, "type": odd}},

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, Service, message
-from tests.faults.parts import eventually, health, held, is_right, parts, senders
+from tests.faults.parts import eventually, health, held, is_right, parts, users
 from tests.performance import processes
 
 EDITS = int(os.environ.get("EDITS", "12"))  # EDITS=50 for the long form
@@ -40,7 +40,7 @@ def test_good_and_bad_edits_in_turn_cost_no_answer_and_leave_nothing(
 
     def ask() -> None:
         while not stop.is_set():
-            sent = message(PROGRAM, **{"from": {"id": next(senders), "is_bot": False}})
+            sent = message(PROGRAM, **{"from": {"id": next(users), "is_bot": False}})
             response = service.request("POST", "/message", sent)
             text = response.json()["text"]
             answers[response.status, text == "wide", "textwrap" in text] += 1
@@ -82,9 +82,7 @@ def is_wide(text: str | None) -> bool:
 
 
 def in_force(service: Service) -> bool:
-    return (
-        service.ask(PROGRAM, **{"from": {"id": next(senders), "is_bot": False}})["text"] == "wide"
-    )
+    return service.ask(PROGRAM, **{"from": {"id": next(users), "is_bot": False}})["text"] == "wide"
 
 
 def memory(service: Service) -> float:

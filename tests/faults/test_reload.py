@@ -21,7 +21,7 @@ update_ids = itertools.count(1)
 
 
 class Load:
-    """Updates one after another from three senders, each sent again until it is answered."""
+    """Updates one after another from three users, each sent again until it is answered."""
 
     def __init__(self, service: Service) -> None:
         self.answered = 0
@@ -48,8 +48,8 @@ class Load:
     def _send(self) -> None:
         while not self._stop.is_set():
             number = next(update_ids)
-            sender = {"id": 1000 + number, "is_bot": False, "first_name": "Ada"}
-            update = {"update_id": number, "message": message(f"{number}+1", **{"from": sender})}
+            user = {"id": 1000 + number, "is_bot": False, "first_name": "Ada"}
+            update = {"update_id": number, "message": message(f"{number}+1", **{"from": user})}
             response: Any = None
             while response is None or response.status == 503:
                 with suppress(urllib3.exceptions.HTTPError):

@@ -23,8 +23,8 @@ def telegram() -> Iterator[BotApiServer]:
 
 
 def post(service: Service, number: int, text: str) -> object:
-    sender = {"id": number, "is_bot": False, "first_name": "Ada"}
-    sent = message(text, message_id=number, chat=sender | {"type": "private"}, **{"from": sender})
+    user = {"id": number, "is_bot": False, "first_name": "Ada"}
+    sent = message(text, message_id=number, chat=user | {"type": "private"}, **{"from": user})
     headers = {"X-Telegram-Bot-Api-Secret-Token": SECRET}
     return service.request("POST", "/webhook", {"update_id": number, "message": sent}, **headers)
 

@@ -25,7 +25,7 @@ from sandbox.check.checker import check
 from sandbox.policy.loader import Policy, load_policy
 from tests.performance import load, processes
 from tests.performance.launch import Service, serving
-from tests.performance.load import SENDER, Job, Sample
+from tests.performance.load import USER, Job, Sample
 from tools import serve
 
 CONNECTIONS = (1, 8, 64)
@@ -77,15 +77,15 @@ class Question:
 
 
 def message(text: str) -> str:
-    """Return the body of a message whose sender the client numbers."""
-    person = serve.EXAMPLE["from"] | {"id": "SENDER"}
-    chat = serve.EXAMPLE["chat"] | {"id": "SENDER"}
+    """Return the body of a message whose user the client numbers."""
+    person = serve.EXAMPLE["from"] | {"id": "USER"}
+    chat = serve.EXAMPLE["chat"] | {"id": "USER"}
     return numbered(serve.EXAMPLE | {"from": person, "chat": chat, "text": text})
 
 
 def numbered(fields: dict[str, Any]) -> str:
-    """Return JSON with each "SENDER" as the number that the client replaces."""
-    return json.dumps(fields).replace('"SENDER"', "1" + SENDER.decode())
+    """Return JSON with each "USER" as the number that the client replaces."""
+    return json.dumps(fields).replace('"USER"', "1" + USER.decode())
 
 
 EMPTY = Question("empty endpoint", "/test", "", '"ok"')
@@ -94,7 +94,7 @@ LONG = Question("30 lines", "/message", message(PROGRAM), "[225, 25]")
 INLINE = Question(
     "inline 2+2",
     "/inline",
-    numbered({"from_user_id": "SENDER", "inline_query_id": "1", "query": "2+2"}),
+    numbered({"from_user_id": "USER", "inline_query_id": "1", "query": "2+2"}),
     "4 = 2+2",
 )
 
@@ -130,15 +130,15 @@ def spawn_ms(command: list[str], times: int) -> float:
 
 
 def long_programs(policy: Policy) -> list[str]:
-    """Return texts that are nearly as long as a program may be, of honest ones from the tests."""
+    """Return texts that are nearly as long as a program may be, of benign ones from the tests."""
     corpus = serve.ROOT / "tests/corpus/benign.jsonl"
     sources = [json.loads(line)["source"] for line in corpus.read_text("utf-8").splitlines()]
-    honest = [source for source in sources if not check(source, policy)]
+    benign = [source for source in sources if not check(source, policy)]
     chance = random.Random(1)  # nosec B311: the same texts in every run
     texts = []
     for _ in range(CHECKS):
         text = ""
-        for program in chance.sample(honest, len(honest)):
+        for program in chance.sample(benign, len(benign)):
             longer = f"{text}{program}\n"
             text = longer if len(longer.encode()) <= policy.limits.source_bytes else text
         texts.append(text)

@@ -47,9 +47,9 @@ def serving(folder: Path, app: str | None = None) -> Iterator[Service]:
         process.wait(30)
 
 
-def ask(port: int, text: str, sender: int = 1) -> str:
+def ask(port: int, text: str, user: int = 1) -> str:
     """Return the answer to a private message; nothing where nobody answers."""
-    person = {"id": sender}
+    person = {"id": user}
     fields = {"from": serve.EXAMPLE["from"] | person, "chat": serve.EXAMPLE["chat"] | person}
     body = json.dumps(serve.EXAMPLE | fields | {"text": text})
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)

@@ -12,8 +12,8 @@ import sys
 import time
 from dataclasses import asdict, dataclass, field
 
-SENDER = b"00000000"
-SENDERS = 10_000
+USER = b"00000000"
+USERS = 10_000
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -21,8 +21,8 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 class Job:
     """What to ask, how often. `expected` must be in the body of every answer with status 200.
 
-    `body` is sent by POST, or GET where it is empty; its SENDER is another number in each request,
-    for the service limits how much one sender may ask. After each answer the client rests for
+    `body` is sent by POST, or GET where it is empty; its USER is another number in each request,
+    for the service limits how much one user may ask. After each answer the client rests for
     `pause` seconds, which is meant for one connection. Ends after `seconds` or `requests`.
     """
 
@@ -54,7 +54,7 @@ def run(job: Job) -> Sample:
         f"{method} {job.path} HTTP/1.1\r\nHost: {job.host}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(job.body.encode())}\r\n\r\n"
     )
-    head, *tail = (text + job.body).encode().split(SENDER)
+    head, *tail = (text + job.body).encode().split(USER)
     expected = job.expected.encode()
     sample = Sample()
     poll = select.epoll()
@@ -64,7 +64,7 @@ def run(job: Job) -> Sample:
 
     def ask(connection: socket.socket) -> None:
         nonlocal sent
-        request = (b"%08d" % (sent % SENDERS)).join([head, *tail])
+        request = (b"%08d" % (sent % USERS)).join([head, *tail])
         sent += 1
         started[connection.fileno()] = time.perf_counter()
         connection.sendall(request)

@@ -1,4 +1,4 @@
-"""Mixes honest, hostile and faulty traffic against a service of its own, and finds what wears out.
+"""Mixes benign, hostile and faulty traffic against a service of its own, and finds what wears out.
 
 Exits with 1 if an answer was wrong, a hostile program reached what it wanted, processes,
 descriptors or memory were left behind, or answers became slower; with 2 if it could not run.
@@ -28,7 +28,7 @@ from tests.performance.launch import Service, serving
 from tools.serve import EXAMPLE
 
 # What is asked, and the whole answer; N is another number each time, M the one after it.
-HONEST = (
+BENIGN = (
     ("N+1", "M = N+1"),
     ("import math\nmath.isqrt(N * N) + 1", "M"),
     ("for i in range(3): print(i + N - 2)", None),
@@ -61,7 +61,7 @@ FAULTY = (
     b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
     b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n" + b"x" * 10_000,
 )
-SENDERS = itertools.cycle(range(1, 5000))  # more than may ask within a minute by the policy
+USERS = itertools.cycle(range(1, 5000))  # more than may ask within a minute by the policy
 MEMORY_MIB = 15.0  # what may be held beyond the beginning: caches, never a zygote with its guests
 QUIET_REQUESTS = 200
 REST_SECONDS = 3.0  # in which what runs ends, and guests are prepared again
@@ -98,8 +98,8 @@ class Reading:
 
 
 def ask(port: int, text: str) -> str:
-    """Ask a program of the next sender and return the reply. Raises OSError or HTTPException."""
-    person = EXAMPLE["from"] | {"id": next(SENDERS)}
+    """Ask a program of the next user and return the reply. Raises OSError or HTTPException."""
+    person = EXAMPLE["from"] | {"id": next(USERS)}
     body = json.dumps(EXAMPLE | {"from": person, "text": text})
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
@@ -109,18 +109,18 @@ def ask(port: int, text: str) -> str:
         connection.close()
 
 
-def honest(port: int, tally: Tally) -> None:
+def benign(port: int, tally: Tally) -> None:
     """Ask what has one right answer."""
     number = random.randrange(100, 10_000)  # nosec B311
     question, answer = (
         text and text.replace("N", str(number)).replace("M", str(number + 1))
-        for text in random.choice(HONEST)  # nosec B311
+        for text in random.choice(BENIGN)  # nosec B311
     )
     expected = answer or "\n".join(str(number - 2 + i) for i in range(3))
     reply = ask(port, question or "")
     if "Too many programs" in reply:
         return tally.note("refused")
-    return tally.note("honest", "" if reply.startswith(expected) else f"{question!r}: {reply!r}")
+    return tally.note("benign", "" if reply.startswith(expected) else f"{question!r}: {reply!r}")
 
 
 def hostile(port: int, tally: Tally) -> None:
@@ -193,8 +193,8 @@ def findings(first: Reading, last: Reading, tally: Tally) -> list[str]:
         found.append(
             f"slower: a tenth came within {first.quick_ms:.2f} ms, then {last.quick_ms:.2f} ms"
         )
-    if not tally.counts["honest"]:
-        found.append("no honest program was answered at all")
+    if not tally.counts["benign"]:
+        found.append("no benign program was answered at all")
     return found
 
 
@@ -217,7 +217,7 @@ def soak(service: Service, seconds: float) -> dict[str, Any]:
 
 def _drive(service: Service, tally: Tally, seconds: float, kills: int) -> None:
     end = time.monotonic() + seconds
-    acts = [honest, honest, honest, hostile, hostile, faulty]
+    acts = [benign, benign, benign, hostile, hostile, faulty]
     threads = [threading.Thread(target=go_on, args=[act, service, tally, end]) for act in acts]
     pause = seconds / (kills + 1)
     threads.append(threading.Thread(target=kill_in_turn, args=[service, tally, end, pause]))

@@ -41,7 +41,7 @@ def test_a_quick_run_measures_everything_and_finds_no_answer_wrong(tmp_path: Pat
     assert "real" in bench.report(figures)
 
 
-def test_the_checker_is_measured_on_honest_programs_of_the_full_length(policy: Policy) -> None:
+def test_the_checker_is_measured_on_benign_programs_of_the_full_length(policy: Policy) -> None:
     programs = bench.long_programs(policy)
     limit = policy.limits.source_bytes
     assert len(programs) == len(set(programs)) == bench.CHECKS
@@ -97,7 +97,7 @@ def test_right_refused_and_wrong_answers_are_told_apart(
     assert (len(sample.milliseconds), sample.refused, len(sample.wrong)) == counts
 
 
-def test_every_request_has_another_sender() -> None:
+def test_every_request_has_another_user() -> None:
     seen = []
     with answering(lambda request: seen.append(request) or response("200 OK", "4")) as port:
         load.run(load.Job("127.0.0.1", port, "/", '{"id": 100000000}', "4", 1, 60, requests=3))

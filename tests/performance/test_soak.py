@@ -13,7 +13,7 @@ CALM = Reading(processes=8, descriptors=40, memory_mib=60.0, quick_ms=2.0)
 def test_a_wrong_answer_is_found(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(soak, "HONEST", (("N+1", "N = N+1"),))
+    monkeypatch.setattr(soak, "BENIGN", (("N+1", "N = N+1"),))
     monkeypatch.setattr(soak, "HOSTILE", ("import os\nprint('REACHED', os.getpid())", "(" * 5000))
     monkeypatch.setattr(soak, "REST_SECONDS", 0.5)
     assert soak.main(["--minutes", "0.06"]) == 1
@@ -34,12 +34,12 @@ def test_a_wrong_answer_is_found(
 )
 def test_what_is_left_behind_or_became_slower_is_found(change: dict[str, int], found: str) -> None:
     tally = Tally()
-    tally.note("honest")
+    tally.note("benign")
     assert "\n".join(findings(CALM, replace(CALM, **change), tally)) == found
 
 
 def test_silence_is_no_success() -> None:
-    assert findings(CALM, CALM, Tally()) == ["no honest program was answered at all"]
+    assert findings(CALM, CALM, Tally()) == ["no benign program was answered at all"]
 
 
 def test_a_hostile_program_that_gets_what_it_wants_is_found(

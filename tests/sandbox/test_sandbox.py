@@ -80,7 +80,7 @@ def eventually(condition: object, seconds: float = 5) -> None:
         ("raise SystemExit", ""),
     ],
 )
-def test_an_honest_program_is_answered_as_a_console_would(
+def test_a_benign_program_is_answered_as_a_console_would(
     sandbox: Sandbox, source: str, output: str
 ) -> None:
     outcome = sandbox.run(source)

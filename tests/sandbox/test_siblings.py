@@ -51,7 +51,7 @@ ANSWER = f"{sum(n % 7 for n in range(10**6))}\n"
 
 
 def attacked(started):
-    """Run honest programs with an attacker among them; return its output and their outcomes.
+    """Run benign programs with an attacker among them; return its output and their outcomes.
 
     One that is killed is not run again, as it would be for a user.
     """
@@ -63,18 +63,18 @@ def attacked(started):
             return killed.outcome
 
     with ThreadPoolExecutor(3) as pool:
-        honest = [pool.submit(work) for _ in range(2)]
+        benign = [pool.submit(work) for _ in range(2)]
         time.sleep(0.7)  # they have started
         attacker = pool.submit(started.run_source, NUMBERS + ATTACK)
-        return attacker.result().output.split(), [future.result() for future in honest]
+        return attacker.result().output.split(), [future.result() for future in benign]
 
 
 def test_a_program_cannot_see_signal_slow_or_read_another(policy):
     with guests(policy) as started:
-        worked, honest = attacked(started)
+        worked, benign = attacked(started)
         assert started.run_source("2+2").output == "4\n"
     assert worked == []
-    assert [outcome.output for outcome in honest] == [ANSWER, ANSWER]
+    assert [outcome.output for outcome in benign] == [ANSWER, ANSWER]
 
 
 def test_without_the_layers_it_could(policy):
@@ -83,9 +83,9 @@ def test_without_the_layers_it_could(policy):
             pytest.skip("the attack would reach the machine's own processes")
     with guests(policy, *WITHOUT.keys() - {"namespaces"}) as started:
         assert "namespaces" in started.layers
-        worked, honest = attacked(started)
+        worked, benign = attacked(started)
     assert {"see", "hold", "stop", "end"} <= set(worked)
-    assert [outcome.output for outcome in honest] != [ANSWER, ANSWER]
+    assert [outcome.output for outcome in benign] != [ANSWER, ANSWER]
 
 
 # Changes whatever a later program may meet.
