@@ -13,9 +13,9 @@ from tests.faults.parts import eventually, health, held, is_right, parts, users
 from tests.performance import processes
 
 EDITS = int(os.environ.get("EDITS", "12"))  # EDITS=50 for the long form
-PROGRAM = "import textwrap\ntextwrap.dedent(' wide')"
+PROGRAM = "import colorsys\n'wide' * (colorsys.rgb_to_hsv(1, 1, 1)[2] == 1)"
 NARROW = (ROOT / "policy.yaml").read_text("utf-8")
-WIDE = NARROW.replace("allowed_imports:\n", "allowed_imports:\n  - textwrap\n")
+WIDE = NARROW.replace("allowed_imports:\n", "allowed_imports:\n  - colorsys\n")
 BAD = [
     NARROW[: len(NARROW) // 2],
     NARROW.replace("cpu_seconds: 2", "cpu_seconds: two"),
@@ -43,7 +43,7 @@ def test_good_and_bad_edits_in_turn_cost_no_answer_and_leave_nothing(
             sent = message(PROGRAM, **{"from": {"id": next(users), "is_bot": False}})
             response = service.request("POST", "/message", sent)
             text = response.json()["text"]
-            answers[response.status, text == "wide", "textwrap" in text] += 1
+            answers[response.status, text == "wide", "colorsys" in text] += 1
 
     askers = [threading.Thread(target=ask) for _ in range(3)]
     for asker in askers:

@@ -29,7 +29,9 @@ def serving(folder: Path, app: str | None = None) -> Iterator[Service]:
     """Run a service whose log goes to `folder`, with another application if `app` names it."""
     port = serve.free_port()
     command = serve.command(f"127.0.0.1:{port}") + ([app] if app else [])
-    environment = os.environ | {"CONFIG_PATH": str(folder / "no-config.json")}
+    config = folder / "config.json"
+    config.write_text("{}")  # no token
+    environment = os.environ | {"CONFIG_PATH": str(config)}
     log = folder / f"{port}.log"
     with log.open("wb") as output:
         begin = time.perf_counter()
