@@ -112,7 +112,6 @@ def _app() -> App:
         delivery=settings.delivery,
         store=store.status()["kind"],
         layers=",".join(sorted(name for name, detail in layers.items() if detail)),
-        absent=",".join(sorted(name for name, detail in layers.items() if not detail)),
     )
     return app
 

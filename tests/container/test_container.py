@@ -80,7 +80,7 @@ def test_the_image_holds_no_package_installer_no_compiler_and_no_test(start: Sta
     for command in ("pip", "pip3", "gcc", "cc", "tcc"):
         docker("exec", container.name, "sh", "-c", f"command -v {command}", fails=True)
     listing = container.python("import os; print(sorted(os.listdir('/app')))")
-    assert listing == "['function', 'policy.yaml', 'sandbox']\n"
+    assert listing == "['function', 'policy.yaml', 'sandbox', 'sbom.cdx.json']\n"
     found = container.python("from pathlib import Path; print(*Path('/secrets').iterdir())")
     assert found == "/secrets/config.json\n"
 
