@@ -85,10 +85,10 @@ def _code(text: str, marked: Sequence[tuple[str, str]]) -> str:
 
 def _fenced(text: str) -> list[str]:
     """What stands between fences, unless these are lines of a string of a program."""
-    first = _FENCE.search(text)
-    if not first or any(text.count(mark, 0, first.start()) % 2 for mark in ('"""', "'''")):
+    outside = _FENCE.sub("", text)
+    if outside == text or any(mark in outside for mark in ('"""', "'''")) or _is_python(text):
         return []
-    return [] if _is_python(text) else [code for _, code in _FENCE.findall(text)]
+    return [code for _, code in _FENCE.findall(text)]
 
 
 def _is_python(text: str) -> bool:
