@@ -16,7 +16,7 @@ Rules, in the order that they are looked at:
                          an attribute that the policy names, or of a module one that it does not
                          give, or that begins with an underscore
     dangerous-text       a literal that spells one of these
-    format, wraps, positional-pattern, type-parameter
+    format, positional-pattern, type-parameter
                          ways to reach an attribute, or to evaluate, by text made at run time
     blocked-word         what the policy looks for in the text, escapes decoded
 """
@@ -34,7 +34,7 @@ from itertools import islice
 from typing import Any
 
 from sandbox.check.hints import hint
-from sandbox.check.literals import hidden_words, is_plain_text, joined_texts, terms_of_sum, text_of
+from sandbox.check.literals import hidden_words, joined_texts, terms_of_sum, text_of
 from sandbox.check.node_kinds import KINDS, Nodes, by_identifier, by_kind, walk
 from sandbox.check.scopes import (
     DEFINITIONS,
@@ -43,10 +43,10 @@ from sandbox.check.scopes import (
     bindings,
     imported_modules,
     own_names,
-    plain_texts,
     unsure_nodes,
 )
 from sandbox.check.source import Lines, Unparsed, decode_escapes, normalised, parse
+from sandbox.check.templates import Templates
 from sandbox.policy.loader import Policy
 
 __all__ = ["MOST_VIOLATIONS", "Violation", "check"]
@@ -68,7 +68,7 @@ _SELF_MATCHING = frozenset(
 # method `evaluate` runs it and accepts no positional argument; programs' own ones usually do.
 _HAS_FORWARD_REFS = sys.version_info >= (3, 14)
 # Judged by how they are called, which a class pattern would hide.
-_JUDGED_BY_CALL = frozenset({"evaluate", "format", "wraps"})
+_JUDGED_BY_CALL = frozenset({"evaluate", "format"})
 # Private, but the only parser of regular expressions that agrees with the one that runs them.
 _REGEX_PARSER: Any = importlib.import_module("re._parser")
 
@@ -158,9 +158,13 @@ class _Program:
     def unsure(self) -> set[ast.AST]:
         return unsure_nodes(self.nodes)
 
-    def is_sure(self, name: ast.expr) -> bool:
+    def is_sure(self, name: ast.AST) -> bool:
         """Tell whether a name holds what the bindings in the text say, or the builtin for none."""
         return "*" not in self.bound and name not in self.unsure
+
+    @cached_property
+    def templates(self) -> Templates:
+        return Templates(self.nodes, self.bound, self.is_sure)
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -368,12 +372,6 @@ def _judge_variable(program: _Program, name: str, nodes: Sequence[ast.AST]) -> N
         _refuse_name(program, name, nodes)
 
 
-def _judge_name(program: _Program, name: str, nodes: Sequence[ast.Name]) -> None:
-    _judge_variable(program, name, nodes)
-    if name == "wraps":
-        _judge_wraps(program, nodes)
-
-
 def _judge_keyword(program: _Program, name: str, nodes: Sequence[ast.keyword]) -> None:
     if name not in ORDINARY_WORDS:
         _judge_bound(program, name, nodes)
@@ -403,8 +401,6 @@ def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute
         _judge_limited(program, attr, nodes)
     if attr == "format":
         _judge_formats(program, nodes)
-    elif attr == "wraps":
-        _judge_wraps(program, nodes)
     elif attr == "evaluate" and _HAS_FORWARD_REFS:
         _judge_evaluate(program, nodes)
 
@@ -439,43 +435,19 @@ def _is_closed(program: _Program, module: str, name: str) -> bool:
     """Tell whether a module does not give a name; that of a submodule it does."""
     rules = program.rules
     given = rules.imports.get(module)
-    is_missing = given is not None and name not in given and f"{module}.{name}" not in rules.imports
-    return is_missing or f"{module}.{name}" in rules.attrs
+    is_missing = given is not None and name not in given and "__" not in name
+    return (
+        is_missing and f"{module}.{name}" not in rules.imports
+    ) or f"{module}.{name}" in rules.attrs
 
 
 def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
-    names = {node.value.id for node in nodes if isinstance(node.value, ast.Name)}
-    plain = plain_texts(names, program.bound)
-
-    def is_plain(base: ast.expr) -> bool:
-        if isinstance(base, ast.Name):
-            return base.id in plain and program.is_sure(base)
-        return is_plain_text(base)
-
     message = (
         "`.format` works here on text in quotes, with no dot or bracket in its fields; "
         "an f-string does the same"
     )
-    others = [node for node in nodes if not is_plain(node.value)]
+    others = [node for node in nodes if not program.templates.is_plain(node.value)]
     program.refuse(others, "format", "format", message)
-
-
-def _judge_wraps(program: _Program, nodes: Iterable[ast.AST]) -> None:
-    # functools.wraps(f) is a partial of update_wrapper, which reads attributes that text names, and
-    # hands over namespaces. As the decorator next to a `def` nobody holds it; it sees a function.
-    decorators: set[ast.AST] = set()
-    for kind in DEFINITIONS:
-        for function in program.nodes.get(kind, ()):
-            match function.decorator_list[-1:]:
-                case [ast.Call(func=decorator, args=[argument], keywords=[])]:
-                    if not isinstance(argument, ast.Starred):
-                        decorators.add(decorator)
-    _refuse_wraps(program, [node for node in nodes if node not in decorators])
-
-
-def _refuse_wraps(program: _Program, nodes: Iterable[ast.AST]) -> None:
-    message = "`wraps` may only be used as a decorator, `@wraps(function)` above a `def`"
-    program.refuse(nodes, "wraps", "wraps", message)
 
 
 def _judge_evaluate(program: _Program, nodes: Iterable[ast.AST]) -> None:
@@ -543,8 +515,6 @@ def _judge_imports_from(program: _Program, nodes: Sequence[ast.ImportFrom]) -> N
                 what = hint(f"{module}.{name}", name)
                 message = f"`{name}` may not be imported from `{module}`{what}"
                 program.refuse([alias], "dangerous-import", name, message)
-            if name == "wraps" and alias.asname:
-                _refuse_wraps(program, [alias])
 
 
 def _judge_text(program: _Program, text: str, node: ast.AST) -> None:
@@ -578,7 +548,7 @@ def _judge_joined_strings(program: _Program, nodes: Sequence[ast.JoinedStr]) -> 
 
 # Kind and field -> what judges an identifier and the nodes that hold it there.
 _JUDGES_OF_IDENTIFIERS: dict[tuple[type, str], Callable[[_Program, str, Any], None]] = {
-    (ast.Name, "id"): _judge_name,
+    (ast.Name, "id"): _judge_variable,
     (ast.arg, "arg"): _judge_variable,
     (ast.keyword, "arg"): _judge_keyword,
     (ast.Attribute, "attr"): _judge_attribute,

@@ -45,7 +45,7 @@ _HINTS = {
     "urllib": _NO_NETWORK,
     "socket": _NO_NETWORK,
     "timeit": "take `time.perf_counter()` before and after",
-    "argparse": _NO_INPUT,
+    "argparse": "write the values into the program",
     "logging": "write `print`",
     "unittest": "write `assert`",
     "doctest": "write `assert`",
@@ -55,7 +55,7 @@ _HINTS = {
     "inspect": "ask `type(x)` and `x.__name__`",
     "types": "ask `type(x)`",
     # half of modules
-    "sys.stdin": _NO_INPUT,
+    "sys.stdin": "write `input()`, which reads a line of what is sent with the program",
     "sys.stderr": "write `print` without `file`",
     "sys.setrecursionlimit": "calls may nest 1000 deep; leave it out, or write a loop",
     "time.sleep": _NO_CLOCK,
@@ -84,7 +84,7 @@ _HINTS = {
 
 
 def hint(*names: str) -> str:
-    """Return "; " and what to write instead of the first name that has a hint, or ""."""
+    """Return ": " and what to write instead of the first name that has a hint, or ""."""
     for name in names:
         if name in _HINTS:
             return f": {_HINTS[name]}"

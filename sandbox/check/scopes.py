@@ -1,15 +1,13 @@
 """How a program binds its names, as far as the text alone proves it.
 
-A program may call a variable `dir` or `input`, and may write `row.format(x)` where `row` surely is
-a literal.
+A program may call a variable `dir` or `input`; a pattern may name `int` where that is the builtin.
 """
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from sandbox.check.literals import is_plain_text
 from sandbox.check.node_kinds import KINDS, Nodes, by_identifier
 
 __all__ = [
@@ -19,7 +17,6 @@ __all__ = [
     "bindings",
     "imported_modules",
     "own_names",
-    "plain_texts",
     "unsure_nodes",
 ]
 
@@ -59,8 +56,9 @@ def bindings(nodes: Nodes) -> Bindings:
     """Return every name that a program binds -> its bindings, in any scope and any order."""
     bound: dict[str, list[Binding]] = defaultdict(list)
     plain: set[ast.AST] = set()
-    for assign in nodes.get(ast.Assign, ()):
-        for target in assign.targets:
+    annotated = [one for one in nodes.get(ast.AnnAssign, ()) if one.value is not None]
+    for assign in (*nodes.get(ast.Assign, ()), *annotated):
+        for target in [assign.target] if assign.__class__ is ast.AnnAssign else assign.targets:
             if target.__class__ is ast.Name:
                 plain.add(target)
                 bound[target.id].append(Binding(assign, assign.value))
@@ -82,16 +80,8 @@ def bindings(nodes: Nodes) -> Bindings:
     return bound
 
 
-def plain_texts(names: Iterable[str], bound: Bindings) -> set[str]:
-    """Return the names that are bound only to literals whose `.format` reads no attribute."""
-    values = {name: {one.value for one in bound[name]} for name in names if name in bound}
-    # Each value is looked at once, however many names it has.
-    plain = {value for value in set().union(*values.values()) if is_plain_text(value)}
-    return {name for name, its in values.items() if its <= plain}
-
-
 def unsure_nodes(nodes: Nodes) -> set[ast.AST]:
-    """Return what is evaluated in a class's scope, whose metaclass may bind any name.
+    """Return what is evaluated or bound in a class's scope, whose metaclass may bind any name.
 
     The bodies of functions and lambdas are not; their defaults, decorators and annotations are.
     """
@@ -100,6 +90,8 @@ def unsure_nodes(nodes: Nodes) -> set[ast.AST]:
     while todo:
         node = todo.pop()
         kind = node.__class__
+        if kind in KINDS:
+            found.add(node)
         if kind is list:
             todo += node
         elif kind in DEFINITIONS:
@@ -109,7 +101,6 @@ def unsure_nodes(nodes: Nodes) -> set[ast.AST]:
         elif kind is ast.ClassDef:  # its body is among the first ones
             todo += [node.decorator_list, node.bases, node.keywords]
         elif kind in KINDS:
-            found.add(node)
             todo += KINDS[kind].held(node)
     return found
 

@@ -90,9 +90,14 @@ class _CachedProperty:
         return values[self._name]
 
 
+def _wraps(wrapped: Any) -> Any:
+    """Return functools.wraps(wrapped) without its options, as a function that shows no other."""
+    return lambda wrapper: functools.update_wrapper(wrapper, wrapped)
+
+
 # Module -> name -> what programs get for it.
 REPLACED: dict[str, dict[str, object]] = {
-    "functools": {"cached_property": _CachedProperty},
+    "functools": {"cached_property": _CachedProperty, "wraps": _wraps},
     "sys": {"argv": ["<program>"], "stdout": _Output()},
 }
 

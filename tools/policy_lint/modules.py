@@ -46,7 +46,7 @@ _HALVES = {
     "enum": "-property global_enum global_enum_repr global_flag_repr global_str verify",
     "sys": """
         argv byteorder exit float_info float_repr_style getrecursionlimit getsizeof hash_info
-        int_info intern maxsize maxunicode platform stdout version version_info""",
+        implementation int_info intern maxsize maxunicode platform stdout version version_info""",
     "typing": "-get_type_hints ForwardRef evaluate_forward_ref no_type_check runtime_checkable",
 }
 

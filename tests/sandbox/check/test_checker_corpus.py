@@ -22,7 +22,6 @@ ON_PURPOSE = {
     "b0479": "dunder",
     "b0503": "import",
     "b0512": "dangerous-name",
-    "b0514": "dangerous-name",
 }
 
 
