@@ -9,6 +9,7 @@ import json
 import os
 import subprocess  # nosec B404
 import sys
+from typing import Any
 
 import falcon
 
@@ -36,15 +37,13 @@ class InterpreterEachTime(Sandbox):
         self,
         source: str,
         tree: ast.Module | Unparsed | None = None,
-        *,
-        helpers: bool = False,
-        unchecked: bool = False,
+        **options: Any,
     ) -> Outcome:
         """Return the outcome of a program, as far as the bench needs it."""
         violations, tree = examine(source, self.policy, tree)
         if violations:
             return Outcome("rejected", error=violations[0].message)
-        encoded = program.encode(source, tree, helpers=helpers, unchecked=unchecked)
+        encoded = program.encode(source, tree, **options)
         ours, theirs = os.pipe()
         with open(ours, "rb") as report:
             with open(theirs, "wb"):
