@@ -73,7 +73,7 @@ def differing(source: str, outcome: Outcome, reading: Reading) -> tuple[Expressi
 
     None where Python gave a value that is one of them.
     """
-    tree = parse(source)
+    tree = parse(source) if reading.expressions else None
     python = ast.dump(tree) if isinstance(tree, ast.Module) else ""
     others = [each for each in reading.expressions if ast.dump(ast.parse(each.program)) != python]
     is_one = outcome.kind == "ok" and len(others) < len(reading.expressions)

@@ -19,7 +19,8 @@ class Signed:
 
     def __init__(self, store: Store, token: str) -> None:
         self._store = store
-        self._key = hmac.digest(token.encode(), b"store", hashlib.sha256)
+        key = hmac.digest(token.encode(), b"store", hashlib.sha256)
+        self._hash = hashlib.blake2b(key=key, digest_size=_DIGITS // 2)
 
     def get(self, key: str, name: str = "") -> str | None:
         """Return the text of a key; one that was not signed for `name` (the key) is deleted."""
@@ -39,5 +40,6 @@ class Signed:
         self._store.set(key, signed, seconds)
 
     def _sign(self, name: str, text: str) -> bytes:
-        signed = f"{name}\n{text}".encode(errors="replace")
-        return hashlib.blake2b(signed, key=self._key, digest_size=_DIGITS // 2).hexdigest().encode()
+        signed = self._hash.copy()
+        signed.update(f"{name}\n{text}".encode(errors="replace"))
+        return signed.hexdigest().encode()
