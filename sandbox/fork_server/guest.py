@@ -90,12 +90,12 @@ def _read_to_end() -> bytes:
 
 
 def _text(raw: Any) -> io.TextIOWrapper:
-    """Return a stream that holds nothing back, for a program may be killed at any time."""
+    """Return a stream that buffers nothing, as a program may be killed at any time."""
     return io.TextIOWrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)
 
 
 class _Capped(io.RawIOBase):
-    """A descriptor that takes so many bytes; at the first one too many the process exits."""
+    """A descriptor that accepts so many bytes; at the first one too many the process exits."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
         self._descriptor = descriptor
@@ -105,9 +105,9 @@ class _Capped(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        taken = bytes(data[: self._left])
+        accepted = bytes(data[: self._left])
         try:
-            written = os.write(self._descriptor, taken) if taken else 0
+            written = os.write(self._descriptor, accepted) if accepted else 0
         except BlockingIOError:  # the pipe is full, and nobody reads before this process ends
             written = 0
         if written < len(data):

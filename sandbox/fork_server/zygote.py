@@ -90,7 +90,7 @@ class _Child:
         self.ended_for = protocol.NOT_BY_ZYGOTE
 
 
-class _ForkServer:
+class _Zygote:
     def __init__(self, control: _socket.socket, config: protocol.Configuration) -> None:
         self.control = control
         self.config = config
@@ -275,7 +275,7 @@ class _ForkServer:
         take_output, output = os.pipe2(os.O_NONBLOCK)
         take_report, report = os.pipe2(os.O_NONBLOCK)
         take_status, status = os.pipe()
-        # Twice the limit, for a page of a pipe may stay half empty. Where the user's budget for
+        # Twice the limit, as a page of a pipe may stay half empty. Where the user's budget for
         # pipes is spent (pipe(7)), output is cut earlier.
         _fcntl(output, _F_SETPIPE_SZ, 2 * self.config["output_bytes"])
         self._seed()
@@ -357,7 +357,7 @@ class _ForkServer:
 
 
 # Kept here, as a guest that freed it would copy all its pages.
-_server: _ForkServer | None = None
+_zygote: _Zygote | None = None
 
 
 def _world(config: protocol.Configuration) -> guest.World:
@@ -409,8 +409,8 @@ def _shown(program: tuple[str, str]) -> str:
     return repr(program[0] or program[1])
 
 
-def _start(control: _socket.socket) -> _ForkServer | None:
-    """Return the server that the configuration asks for, and report; None where it cannot be."""
+def _start(control: _socket.socket) -> _Zygote | None:
+    """Return the zygote that the configuration asks for, and report; None where it cannot be."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (min(_START_CPU_SECONDS, soft % 2**64), hard))
     config: protocol.Configuration = protocol.unpack_json(control.recv(1 << 20))
@@ -418,11 +418,11 @@ def _start(control: _socket.socket) -> _ForkServer | None:
     sys.path.pop(0)  # guests import nothing from the project
     sys.set_int_max_str_digits(0)  # CPU is bounded in the guest, so length need not be
     warnings.simplefilter("ignore")
-    server = None
+    zygote = None
     try:
-        server = _ForkServer(control, config)
-        layers = server.install_layers()
-        server.warm_up()
+        zygote = _Zygote(control, config)
+        layers = zygote.install_layers()
+        zygote.warm_up()
         report: dict[str, Any] = {"layers": layers}
     except confine.LayerError as error:
         report = {"failed": error.layer, "reason": str(error)}
@@ -433,29 +433,29 @@ def _start(control: _socket.socket) -> _ForkServer | None:
     _fcntl(control.fileno(), _F_SETFL, 0)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     control.send(protocol.pack_json(report))
-    return None if "failed" in report else server
+    return None if "failed" in report else zygote
 
 
 def main() -> guest.World | None:
     """Serve the function on the socket whose descriptor is the last argument.
 
     Returns None when it wants no more; in each guest, what its program finds: with these frames
-    left, a program cannot walk its own back to what the fork server holds.
+    left, a program cannot walk its own back to what the zygote holds.
     """
-    global _server
+    global _zygote
     gc.disable()
     _become_oom_victim()
-    _server = _start(_socket.socket(fileno=int(sys.argv[-1])))
-    if _server is None:
+    _zygote = _start(_socket.socket(fileno=int(sys.argv[-1])))
+    if _zygote is None:
         return None
-    sys.stdin, sys.stderr = _server.world.stdin, _server.world.stderr
+    sys.stdin, sys.stderr = _zygote.world.stdin, _zygote.world.stderr
     try:
-        is_guest = _server.serve()
+        is_guest = _zygote.serve()
     except BaseException:
         sys.stderr = sys.__stderr__  # for the interpreter's last words
         raise
     if is_guest:
-        _server.confine()
-        _server.forget_others()
-        return _server.world
+        _zygote.confine()
+        _zygote.forget_others()
+        return _zygote.world
     return None

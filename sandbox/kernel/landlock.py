@@ -94,7 +94,7 @@ def _allow_reading(ruleset: int, path: str) -> None:
 
 
 def restriction(ruleset: int, abi_version: int) -> tuple[Callable[..., int], tuple[object, ...]]:
-    """Return the call, with its arguments, that puts the calling thread under the ruleset for good.
+    """Return the call, with its arguments, that installs the ruleset on the calling thread.
 
     It needs no_new_privs, and returns -1 with errno set if it fails.
     """

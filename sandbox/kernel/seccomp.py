@@ -197,7 +197,7 @@ def _ranges(codes: Mapping[int, _Code]) -> list[tuple[int, _Code]]:
 def _search(ranges: list[tuple[int, _Code]]) -> _Code:
     """Return code that finds the number's range by halves; verdicts that are near are shared.
 
-    The kernel compiles it for each guest, so that its length counts. It is made from its end, for
+    The kernel compiles it for each guest, so that its length counts. It is made from its end, as
     jumps go forwards only: `code` holds it reversed.
     """
     code: list[tuple[int, int, int, int]] = []

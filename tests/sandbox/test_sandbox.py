@@ -458,6 +458,22 @@ def test_a_program_cannot_have_itself_run_twice(sandbox: Sandbox) -> None:
     assert sandbox.status()["guests"]["served"] == before + 9
 
 
+def test_death_by_any_signal_is_an_outcome(policy: Policy) -> None:
+    sandbox = Sandbox(with_limits(policy, prepared_guests=1))
+    sandbox.start()
+    try:
+        for number in (1, 6, 11, 31, 34, 40, 64):
+            eventually(lambda: len(guests(sandbox)) == 1)
+            [guest] = guests(sandbox)  # the one that will run
+            with ThreadPoolExecutor(1) as pool:
+                running = pool.submit(sandbox.run, "import time\ntime.sleep(60)", unchecked=True)
+                eventually(lambda: len(guests(sandbox)) == 2)  # the next waits, so that it runs
+                os.kill(guest, number)
+                assert running.result().kind == "crashed", number
+    finally:
+        sandbox.close()
+
+
 def test_descriptor_2_leads_nowhere(sandbox: Sandbox) -> None:
     source = "import os\nos.write(2, b'\\5' + b'x' * 100000)\nprint(6 * 7)"
     assert sandbox.run(source, unchecked=True).output == "42\n"
@@ -477,10 +493,10 @@ def test_run_gives_an_outcome_where_the_sandbox_itself_fails(
 def test_an_escaped_program_finds_nothing_of_other_programs(own_sandbox: Sandbox) -> None:
     source = """
 import gc, sys
-server = sys.modules['sandbox.fork_server.zygote']._server
+zygote = sys.modules['sandbox.fork_server.zygote']._zygote
 held = [o for o in gc.get_objects() if type(o).__name__ == '_Child']
-print(held, *[value for value in vars(server).values() if type(value).__name__ in ('deque', 'dict')
-              and value is not server.config])
+print(held, *[value for value in vars(zygote).values() if type(value).__name__ in ('deque', 'dict')
+              and value is not zygote.config])
 """
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(own_sandbox.run, "while True: pass")
