@@ -116,7 +116,8 @@ def calculate(
     source = program.source
     module = program.tree if isinstance(program.tree, ast.Module) else None
     shown = partial(_shown, secrets=[token] if token else [])
-    output, end, omitted = outcome.output, "", len(outcome.output) - MESSAGE_UNITS
+    output = f"{outcome.output[:-1]}''\n" if outcome.ends_empty else outcome.output
+    end, omitted = "", len(output) - MESSAGE_UNITS
     if omitted > 0:  # 64 KiB of odd characters cost 30 ms to sanitise, what is shown of them 2
         output, end = output[:SHOWN_HEAD], shown(output[-SHOWN_TAIL:])
     if reader and program.calculation and outcome.kind == "ok":

@@ -17,7 +17,14 @@ import warnings
 
 from sandbox.fork_server import protocol, user_defined
 from sandbox.fork_server.error_text import PROGRAM_NAME, describe
-from sandbox.fork_server.protocol import ERROR, MEMORY_LIMIT, OK, OUTPUT_LIMIT, SYNTAX_ERROR
+from sandbox.fork_server.protocol import (
+    EMPTY_TEXT,
+    ERROR,
+    MEMORY_LIMIT,
+    OK,
+    OUTPUT_LIMIT,
+    SYNTAX_ERROR,
+)
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
@@ -221,7 +228,9 @@ def _run(
         if last is not None:
             value = eval(last, namespace)  # nosec B307
             if value is not None:
-                print("''" if type(value) is str and not value else value, file=stdout)
+                print(value, file=stdout)
+                if type(value) is str and not value:
+                    return EMPTY_TEXT, _warnings(has_lines)
         return OK, _warnings(has_lines)
     except MemoryError:
         return MEMORY_LIMIT, ""

@@ -21,13 +21,15 @@ class Outcome:
     `output` is what it printed, then the echoed value; decoded, at most the policy's
     `output_bytes`, and possibly partial unless `kind` is ok. `error` is the program's own error, in
     lines of which the first says it all, or the reason of another kind; `warning` is what Python
-    said of a program that ran. `violations` is set for rejected and syntax_error.
+    said of a program that ran. `ends_empty` tells that the echoed value is an empty text, of which
+    `output` shows nothing. `violations` is set for rejected and syntax_error.
     """
 
     kind: Kind
     output: str = ""
     error: str = ""
     warning: str = ""
+    ends_empty: bool = False
     violations: tuple[Violation, ...] = ()
     cpu_seconds: float = 0.0
     wall_seconds: float = 0.0
@@ -42,6 +44,7 @@ class Report:
     error: str
     cpu_seconds: float
     max_rss_kib: int
+    ends_empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Ending:
 
 _REPORTED: dict[int, Reported] = {
     protocol.OK: "ok",
+    protocol.EMPTY_TEXT: "ok",
     protocol.ERROR: "error",
     protocol.SYNTAX_ERROR: "syntax_error",
     protocol.MEMORY_LIMIT: "memory_limit",
@@ -82,6 +86,7 @@ def read_report(data: bytes, policy: Policy) -> Report:
         error="\n".join(error.split("\n", MOST_LINES)[:MOST_LINES]),
         cpu_seconds=min(max(cpu_microseconds / 1e6, 0.0), float(policy.rlimits.cpu_seconds)),
         max_rss_kib=min(max(max_rss_kib, 0), policy.rlimits.address_space_mib * 1024),
+        ends_empty=verdict == protocol.EMPTY_TEXT,
     )
 
 
@@ -106,6 +111,7 @@ def outcome_of(
         output=output.decode("utf-8", "replace"),
         error="" if kind == "ok" else error or limit.get(kind, ""),
         warning=error if kind == "ok" else "",
+        ends_empty=isinstance(word, Report) and word.ends_empty,
         cpu_seconds=word.cpu_seconds,
         wall_seconds=wall_seconds,
         max_rss_kib=word.max_rss_kib,

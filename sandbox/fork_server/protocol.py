@@ -63,7 +63,8 @@ HELPERS, UNCHECKED, SEVERAL_LINES = 1, 2, 4
 
 # Verdict, CPU microseconds, peak KiB; then the error's text.
 _REPORT = struct.Struct("=Bqq")
-OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT = range(5)
+# EMPTY_TEXT is OK with an empty text as the value, which the output does not show.
+OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT, EMPTY_TEXT = range(6)
 REPORT_BYTES = 16384  # more of it is not read
 
 # Wait status, why the zygote ended it, CPU seconds, peak KiB.

@@ -46,6 +46,12 @@ def test_a_program_is_answered_with_its_output(policy: Policy) -> None:
     assert text_of(several) == "1\n2"
 
 
+def test_a_warning_stands_below_the_answer(policy: Policy) -> None:
+    message = reply(answered(output="4", expression="2+2", warning="SyntaxWarning: x"), policy)
+    assert message.message == (as_code("4 = 2+2"), *parts("\n"), as_code("SyntaxWarning: x"))
+    assert text_of(reply(answered(warning="W"), policy).message) == "No output.\nW"
+
+
 def test_no_output_is_said(policy: Policy) -> None:
     assert reply(answered(), policy).message == parts("No output.")
 
