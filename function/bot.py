@@ -90,7 +90,10 @@ class Bot:
 
     def read_message(self, message: Json) -> Request | None:
         """The same for a message alone."""
-        return updates.read_message(message, self._identity, self._max_characters)
+        request = updates.read_message(message, self._identity, self._max_characters)
+        if request is None:
+            events.emit("ignored", kind="message")
+        return request
 
     @property
     def _max_characters(self) -> int:
@@ -98,11 +101,18 @@ class Bot:
 
     def reply(self, request: Request) -> Reply | None:
         """What to say to a message; None for nothing. Raises Busy, and Undelivered for a file."""
-        asked = None if request.edited else self._sessions.answer(request)
+        asked = None if request.edited else self._sessions.question(request)
+        reply = self._reply(request, asked)
+        if asked and not (reply and reply.asks):  # not before: a busy request comes again
+            self._sessions.forget_question(request)
+        return reply
+
+    def _reply(self, request: Request, asked: Question | None) -> Reply | None:
         match request.action:
             case "run" | "reply" if asked and request.typed:
                 return self._run(request, asked.program, f"{asked.stdin}{request.typed}\n")
             case "reply":
+                events.emit("ignored", kind="reply")
                 return None
             case "run":
                 return self._run(request, request.text, request.stdin or "")

@@ -35,13 +35,14 @@ class Sessions:
         """Remember what the user is asked."""
         self._texts.set(_key("question", request), json.dumps(question), QUESTION_SECONDS)
 
-    def answer(self, request: Request) -> Question | None:
-        """What the user was asked, which is then over; None for nothing."""
-        kept = self._texts.get(_key("question", request))
-        if kept is None:
-            return None
+    def forget_question(self, request: Request) -> None:
+        """The question is answered, or no longer of interest."""
         self._texts.set(_key("question", request), "", 0)
-        match json.loads(kept):
+
+    def question(self, request: Request) -> Question | None:
+        """What the user was asked; None for nothing."""
+        kept = self._texts.get(_key("question", request))
+        match json.loads(kept) if kept else None:
             case [str(program), str(stdin)]:
                 return Question(program, stdin)
         return None

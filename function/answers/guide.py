@@ -56,6 +56,7 @@ def _help(policy: Policy, username: str | None) -> Parts:
     inline: Parts = ()
     if username:
         inline = parts(" In any chat: ", code(f"@{username} 2+2"), ".")
+    asks = " A program that calls input() asks you." if limits.input_bytes else ""
     about = (
         "I am a Python calculator. Send me anything from a sum to a whole program:"
         " I answer with what it prints and the value of its last expression.\n"
@@ -66,6 +67,7 @@ def _help(policy: Policy, username: str | None) -> Parts:
         f"Limits: {rlimits.cpu_seconds} s of computing, {limits.wall_seconds} s in all,"
         f" {rlimits.address_space_mib} MiB of memory, {size(limits.output_bytes)} printed,"
         f" {size(limits.source_bytes)} of program.\n"
+        f"_ and ans are your last answer.{asks}\n"
         "/mode: compact or full answers. /privacy: what is kept."
     )
     groups = parts("\nIn groups: ", code("/cl 2+2"), ", or a reply to me.", *inline, rules)

@@ -6,6 +6,7 @@ from function.answers.replies import Reply
 from function.bot import Bot
 from function.delivery.kept import Answer, decode, encode
 from function.delivery.lease import Leases
+from function.observability import events
 from function.state.signed import Signed
 from function.telegram import calls
 from function.telegram.types import InlineQuery, Json, Request
@@ -53,6 +54,7 @@ class Deduplication:
         if request.edited and (
             request.action == "mode" or not self._is_changed(key, fingerprint, update)
         ):
+            events.emit("ignored", kind="unchanged edit")
             return None
         reply = self._bot.reply(request)
         self._texts.set(key, f"{fingerprint} {update}", EDIT_SECONDS)

@@ -7,10 +7,12 @@ import pytest
 from function import natural
 from function.answers.replies import Reply
 from function.bot import Bot
+from function.errors import Busy
 from function.parts import text_of
 from function.state.memory import Memory
 from function.telegram.types import Identity
-from sandbox.sandbox import Sandbox
+from sandbox.sandbox import Outcome, Sandbox
+from tests.function.conftest import ScriptedSandbox
 
 ASKS = "n = int(input('How many? '))\nn * int(input('Each? '))"
 GROUP = {"id": -100, "type": "supergroup"}
@@ -76,6 +78,20 @@ def test_a_program_that_asks_is_answered_by_the_next_message(bot: Bot) -> None:
 def test_several_lines_may_be_sent_at_once(bot: Bot) -> None:
     answered(bot, ASKS)
     assert said(bot, "6\n7") == "How many? Each? 42"
+
+
+def test_an_answer_that_nobody_had_time_for_is_read_again(
+    scripted: ScriptedSandbox,
+) -> None:
+    bot = Bot(scripted, Memory(), Identity(7, "calc_bot"), reader=natural)
+    scripted.script = lambda source: Outcome("error", "", "EOFError: EOF when reading a line")
+    answered(bot, "input() * 2")
+    scripted.script = lambda source: Outcome("busy")
+    with pytest.raises(Busy):
+        answered(bot, "6")
+    scripted.script = lambda source: Outcome("ok", "66")
+    answered(bot, "6")
+    assert scripted.programs == ["input() * 2"] * 3
 
 
 def test_another_user_or_a_command_is_no_answer_to_the_question(bot: Bot) -> None:
