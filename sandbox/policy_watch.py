@@ -1,7 +1,7 @@
 """Puts an edited policy file in force while programs run, and never a bad one."""
 
 import contextlib
-import hashlib
+import json
 import logging
 import os
 import threading
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.fork_server.zygote_process import SandboxUnavailable
-from sandbox.policy.loader import PolicyError, load_policy
+from sandbox.policy.document import Document, parse_document, read_document, read_file
+from sandbox.policy.loader import PolicyError, parse_policy
 from sandbox.sandbox import Sandbox
 
 log = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ REPLACED = (
 class PolicyWatch:
     """Looks at one path again and again, by name, so that a file replaced by rename is seen too.
 
-    A change is taken up when two looks in a row find the same bytes, so that a half-written file
+    An edit is reloaded when two looks in a row find the same bytes, so that a half-written file
     is left alone. A bad, unreadable or missing file leaves the policy in force as it is.
     """
 
@@ -36,11 +37,12 @@ class PolicyWatch:
         self._path = path
         self._copy = copy
         self._refused: str | None = None
-        self._reloads = {"taken_up": 0, "refused": 0}
+        self._reloads = {"reloaded": 0, "refused": 0}
         self._last_reload = "none"
         self._seen: str | None = sandbox.policy.sha256
         self._judged: str | None = sandbox.policy.sha256
-        self._last_stat: tuple[int, ...] | None = None
+        self._files = tuple(sandbox.policy.files)
+        self._last_stats: tuple[tuple[int, ...], ...] | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="policy-watch", daemon=True)
         self._keep()
@@ -57,10 +59,13 @@ class PolicyWatch:
     def status(self) -> dict[str, Any]:
         """Return the hash of the policy in force, what became of edits, and why the last is not it.
 
-        `reloads` counts edits `taken_up` and `refused`; `last` is one of these, or none.
+        `reloads` counts edits `reloaded` and `refused`; `last` is one of these, or none.
         """
         reloads = self._reloads | {"last": self._last_reload}
-        status: dict[str, Any] = {"sha256": self._sandbox.policy.sha256, "reloads": reloads}
+        policy = self._sandbox.policy
+        status: dict[str, Any] = {"sha256": policy.sha256, "reloads": reloads}
+        if len(policy.files) > 1:
+            status["files"] = {str(path): digest for path, digest in policy.files.items()}
         if self._refused is not None:
             status["refused"] = self._refused
         return status
@@ -73,53 +78,62 @@ class PolicyWatch:
                 log.exception("the policy file could not be looked at; the policy in force stays")
 
     def look(self) -> None:
-        """Look once, and put what stands in the file in force if it is new, whole and good."""
+        """Look once, and put what stands in the file in force if it is new, whole and good.
+
+        Of a policy that extends others, all files count.
+        """
         try:
-            found = os.stat(self._path)
-            if not found.st_nlink:
+            stats = tuple(
+                _stat(path) for path in self._files if path == self._path or path.exists()
+            )
+            if not all(links for links, *_ in stats):
                 self._refuse(REPLACED.format(self._path))
                 return
-            stat = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-            if stat == self._last_stat and self._seen == self._judged:
+            if stats == self._last_stats and self._seen == self._judged:
                 return
-            content = hashlib.sha256(self._path.read_bytes()).hexdigest()
-        except OSError as error:
-            self._last_stat, self._seen, self._judged = None, None, None
-            self._refuse(f"{self._path}: {error.strerror}; the policy in force stays")
+            document = parse_document(self._path, read_file(self._path))
+        except (OSError, ValueError) as error:
+            self._last_stats, self._seen, self._judged = None, None, None
+            reason = getattr(error, "strerror", None) or error
+            self._refuse(f"{self._path}: {reason}; the policy in force stays")
             return
-        settled = content == self._seen and stat == self._last_stat
-        self._last_stat, self._seen = stat, content
+        content = document.sha256
+        settled = content == self._seen and stats == self._last_stats
+        self._files, self._seen = tuple(document.files), content
+        self._last_stats = stats
         if settled and content != self._judged:
             self._judged = content
-            self._take_up(content)
+            self._reload(document)
 
-    def _take_up(self, content: str) -> None:
-        if content == self._sandbox.policy.sha256:
+    def _reload(self, document: Document) -> None:
+        if document.sha256 == self._sandbox.policy.sha256:
             self._refused = None
             return
         try:
-            policy = load_policy(self._path)
-            if policy.sha256 != content:
-                self._judged = None  # it changed again in this moment; the next look sees it
-                return
+            policy = parse_policy(document)
             self._sandbox.reload(policy)
         except (PolicyError, SandboxUnavailable) as error:
             self._refuse(str(error))
         else:
             self._refused = None
-            self._count("taken_up")
+            self._count("reloaded")
             self._keep()
             log.info("policy %s is in force", policy.sha256[:12])
 
     def _keep(self) -> None:
-        """Copy the file if it is in force; without a copy, only a worker that dies has none."""
+        """Copy the policy if it is in force; without a copy, only a worker that dies has none.
+
+        What extends another is kept as one file, in JSON, which is YAML too.
+        """
         if self._copy is None:
             return
-        with contextlib.suppress(OSError):
-            content = self._path.read_bytes()
-            if hashlib.sha256(content).hexdigest() == self._sandbox.policy.sha256:
-                Path(f"{self._copy}.new").write_bytes(content)
-                os.replace(f"{self._copy}.new", self._copy)
+        document = read_document(self._path)
+        if document.sha256 == self._sandbox.policy.sha256:
+            flat = json.dumps(document.value).encode()
+            with contextlib.suppress(OSError):
+                new = Path(f"{self._copy}.new")
+                new.write_bytes(document.raw if len(document.files) == 1 else flat)
+                os.replace(new, self._copy)
 
     def _refuse(self, reason: str) -> None:
         if reason != self._refused:
@@ -130,3 +144,10 @@ class PolicyWatch:
     def _count(self, result: str) -> None:
         self._reloads[result] += 1
         self._last_reload = result
+
+
+def _stat(path: Path) -> tuple[int, ...]:
+    """What changes when a file does; the number of its links first."""
+    found = path.stat()
+    times = found.st_mtime_ns, found.st_ctime_ns
+    return found.st_nlink, found.st_dev, found.st_ino, found.st_size, *times

@@ -162,7 +162,8 @@ class _Zygote:
                     raise confine.LayerError("warm_up", f"{_shown(program)}: {error}")
                 os.write(1, b"{}")
             except confine.LayerError as error:
-                os.write(1, json.dumps({"layer": error.layer, "reason": str(error)}).encode())
+                reason = str(error).removeprefix(f"{error.layer}: ")
+                os.write(1, json.dumps({"layer": error.layer, "reason": reason}).encode())
             finally:
                 os._exit(0)
         os.close(theirs)

@@ -8,6 +8,7 @@ A file may extend another (`extends: ../policy.yaml`). Its keys then replace the
 within mappings too; a list may be `{add: [...], remove: [...]}`, as may a mapping of names.
 """
 
+import hashlib
 import os
 import re
 import statistics
@@ -112,6 +113,12 @@ class Document:
     def text(self) -> str:
         """The file's own text."""
         return self.raw.decode("utf-8", "replace")
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the file; of one that extends others, of all their hashes in a row."""
+        digests = [*map(_sha256, self.files.values())]
+        return digests[0] if len(digests) == 1 else _sha256("".join(digests).encode())
 
     def place(self, at: At, *, key: bool = False) -> Place:
         """The place of a value, or of its key; of the nearest parent where there is none."""
@@ -309,6 +316,10 @@ def _name(entry: Any) -> str:
 
 
 _NAMELESS = yaml.ScalarNode(_NULL, "")
+
+
+def _sha256(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
 
 
 def dotted(at: At) -> str:

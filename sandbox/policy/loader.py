@@ -141,9 +141,7 @@ def parse_policy(document: Document) -> Policy:
     return Policy(
         path=document.path,
         files=MappingProxyType(files),
-        sha256=hashlib.sha256("".join(files.values()).encode()).hexdigest()
-        if len(files) > 1
-        else files[document.path],
+        sha256=document.sha256,
         version=value["version"],
         allowed_imports=MappingProxyType(_imports(value["allowed_imports"])),
         preloaded=MappingProxyType(value["preloaded"]),

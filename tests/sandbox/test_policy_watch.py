@@ -112,13 +112,13 @@ def test_edits_are_counted_by_what_became_of_them(
     watched: tuple[Sandbox, PolicyWatch], file: Path
 ) -> None:
     _, watch = watched
-    assert watch.status()["reloads"] == {"taken_up": 0, "refused": 0, "last": "none"}
+    assert watch.status()["reloads"] == {"reloaded": 0, "refused": 0, "last": "none"}
     good = widen(file)
     for text in (good.replace("version: 1", "version: two"), good):
         file.write_text(text)
         for _ in range(4):
             watch.look()
-    assert watch.status()["reloads"] == {"taken_up": 1, "refused": 1, "last": "taken_up"}
+    assert watch.status()["reloads"] == {"reloaded": 1, "refused": 1, "last": "reloaded"}
 
 
 def test_the_thread_takes_an_edit_up_by_itself(
@@ -152,3 +152,51 @@ def test_a_mounted_file_that_is_replaced_outside_is_told(sandbox: Sandbox, tmp_p
         assert "another file has replaced it" in watch.status()["refused"]
     finally:
         subprocess.run(["umount", "--lazy", str(mounted)], check=True)
+
+
+@pytest.fixture
+def extending(tmp_path: Path, file: Path) -> Iterator[tuple[Sandbox, PolicyWatch, Path]]:
+    """A sandbox under a policy that extends another, its watch, and a copy of what is in force."""
+    own = tmp_path / "own.yaml"
+    own.write_text("extends: policy.yaml\nlimits: {wall_seconds: 9}\n")
+    sandbox = Sandbox(load_policy(own))
+    sandbox.start()
+    yield sandbox, PolicyWatch(sandbox, own, str(tmp_path / "kept.yaml")), own
+    sandbox.close()
+
+
+def test_an_edit_of_either_file_is_reloaded(
+    extending: tuple[Sandbox, PolicyWatch, Path], file: Path
+) -> None:
+    sandbox, watch, own = extending
+    watch.look()
+    file.write_text(widen(file))
+    for _ in range(3):
+        watch.look()
+    assert allows_colorsys(sandbox)
+    assert sandbox.policy.limits.wall_seconds == 9
+    own.write_text("extends: policy.yaml\nlimits: {wall_seconds: 7}\n")
+    for _ in range(3):
+        watch.look()
+    assert sandbox.policy.limits.wall_seconds == 7
+    status = watch.status()
+    assert list(status["files"]) == [str(own), str(file)]
+    assert status["reloads"]["reloaded"] == 2
+    kept = load_policy(own.with_name("kept.yaml"))
+    assert kept.limits == sandbox.policy.limits
+    assert kept.allowed_imports == sandbox.policy.allowed_imports
+    assert kept.blocked_words == sandbox.policy.blocked_words
+
+
+def test_a_mistake_in_the_extended_file_is_refused_with_its_place(
+    extending: tuple[Sandbox, PolicyWatch, Path], file: Path
+) -> None:
+    _, watch, own = extending
+    file.write_text(file.read_text().replace("open_files: 32", "open_files: 0"))
+    for _ in range(3):
+        watch.look()
+    assert f"{file}:" in watch.status()["refused"]
+    file.unlink()
+    for _ in range(3):
+        watch.look()
+    assert f"{own}:1:10: policy.yaml cannot be read" in watch.status()["refused"]

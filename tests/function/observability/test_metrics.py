@@ -67,7 +67,7 @@ def test_edits_of_the_policy_are_counted(served, sandbox: Sandbox, tmp_path: Pat
     lines = read()
     assert "calcubot_policy_refused 1.0" in lines
     assert 'calcubot_policy_reloads_total{result="refused"} 1.0' in lines
-    assert 'calcubot_policy_reloads_total{result="taken_up"} 0.0' in lines
+    assert 'calcubot_policy_reloads_total{result="reloaded"} 0.0' in lines
 
 
 def nothing() -> dict[str, Any]:

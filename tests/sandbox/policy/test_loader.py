@@ -379,6 +379,111 @@ def test_an_error_prints_one_line_a_problem(tmp_path: Path) -> None:
     assert (second.field, second.value) == ("allowed_imports[0]", "j-s")
 
 
+def extended(folder: Path, text: str) -> Policy:
+    """A policy in a folder of its own that extends GOOD."""
+    (folder / "policy.yaml").write_text(GOOD)
+    (folder / "own").mkdir(exist_ok=True)
+    (folder / "own/policy.yaml").write_text(f"extends: ../policy.yaml\n{text}")
+    return load_policy(folder / "own/policy.yaml")
+
+
+def test_a_policy_that_extends_another_says_what_is_different(tmp_path: Path) -> None:
+    text = """
+limits: {wall_seconds: 5}
+preloaded: {r: re}
+dangerous_attrs: [gi_frame]
+allowed_imports:
+  add: [cmath, statistics: [mean]]
+  remove: [json]
+preloaded:
+  add: {r: re}
+  remove: [js]
+"""
+    policy = extended(tmp_path, text.replace("preloaded: {r: re}\n", "", 1))
+    base = load_policy(tmp_path / "policy.yaml")
+    assert dataclasses.asdict(policy.limits) == dataclasses.asdict(base.limits) | {
+        "wall_seconds": 5
+    }
+    assert policy.allowed_imports == {
+        "math": None,
+        "re": None,
+        "cmath": None,
+        "statistics": ("mean",),
+    }
+    assert policy.preloaded == {"m": "math", "r": "re"}
+    assert policy.dangerous_attrs == {"gi_frame"}
+    assert policy.dangerous_names == base.dangerous_names
+    assert list(policy.files) == [tmp_path / "own/policy.yaml", tmp_path / "policy.yaml"]
+    assert policy.files[tmp_path / "policy.yaml"] == base.sha256
+    assert policy.sha256 not in policy.files.values()
+
+
+def test_keys_of_a_mapping_replace_one_by_one(tmp_path: Path) -> None:
+    policy = extended(tmp_path, "preloaded: {r: re, m: json}\n")
+    assert policy.preloaded == {"js": "json", "m": "json", "r": "re"}
+
+
+def test_extending_goes_on_from_file_to_file(tmp_path: Path) -> None:
+    extended(tmp_path, "allowed_dunders: [__init__]\n")
+    third = tmp_path / "third.yaml"
+    third.write_text("extends: own/policy.yaml\nallowed_dunders: {add: [__eq__]}\n")
+    assert load_policy(third).allowed_dunders == {"__init__", "__eq__"}
+
+
+EXTENDED_MISTAKES = {
+    "unknown removal": ("dangerous_names: {remove: [^evl]}", "bad-edit", "delete it"),
+    "no edit": ("dangerous_names: {^plus: [evl]}", "bad-edit", "add: [...]"),
+    "edit with a scalar": ("dangerous_names: {^add: evl}", "bad-edit", "add: [...]"),
+    "added twice": ("dangerous_names: {add: [^eval]}", "duplicate-entry", "delete one"),
+    "bad entry": ("dangerous_names: {add: [^e-val]}", "bad-name", "one Python name"),
+    "key twice": ("allowed_dunders: []\n^allowed_dunders: []", "duplicate-key", "delete one"),
+    "unknown key": ("^dangerous: []", "unknown-key", "did you mean"),
+    "bad number": ("limits: {output_bytes: ^0}", "out-of-range", "at least 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EXTENDED_MISTAKES.values(), ids=EXTENDED_MISTAKES)
+def test_a_mistake_is_told_in_the_file_that_makes_it(
+    tmp_path: Path, case: tuple[str, str, str]
+) -> None:
+    text, rule, cure = case
+    with pytest.raises(PolicyError) as caught:
+        extended(tmp_path, text.replace("^", ""))
+    [found] = caught.value.findings
+    line = text[: text.index("^")].count("\n") + 2
+    column = len(text[: text.index("^")].rpartition("\n")[2]) + 1
+    assert (found.path, found.line, found.column) == (
+        tmp_path / "own/policy.yaml",
+        line,
+        column,
+    )
+    assert found.rule == rule
+    assert cure in found.cure
+
+
+def test_a_contradiction_between_files_is_told_in_both(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError) as caught:
+        extended(tmp_path, "limits: {wall_seconds: 1}\n")
+    assert [(one.path.parent.name, one.cure) for one in caught.value.findings] == [
+        ("own", "write at least 2"),
+        (tmp_path.name, "write at most 1"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["none.yaml", "policy.yaml", "/dev/zero", "..", "", "secret.yml"])
+def test_what_is_no_policy_cannot_be_extended_and_nothing_of_it_is_shown(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "secret.yml").write_text("token: 'hidden\n")
+    own = tmp_path / "policy.yaml"
+    own.write_text(f"extends: '{name}'\n")
+    with pytest.raises(PolicyError) as caught:
+        load_policy(own)
+    [found] = caught.value.findings
+    assert (found.path, found.line, found.column, found.rule) == (own, 1, 10, "file")
+    assert "hidden" not in str(found)
+
+
 NO_POLICY = {
     "empty": b"",
     "comment alone": b"# nothing\n",
