@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from function.natural.reader import LONGEST, Expression, Reading, polynomial, read
+from function.natural.reader import LONGEST, Expression, Reading, read
+from function.natural.terms import polynomial
 from function.natural.typography import parses
 from function.parts import Part, Parts, code, parts
 from function.program import Program
@@ -172,10 +173,11 @@ def _comma_in_program(case: Case) -> Parts:
         if isinstance(target, ast.Name)
     }
     operands = {
-        side.id
+        one.id
         for node in _operations(case.tree)
-        for side in (node.left, node.right)
-        if isinstance(side, ast.Name)
+        for one, other in ((node.left, node.right), (node.right, node.left))
+        if isinstance(one, ast.Name)
+        and (isinstance(other, ast.Constant) or (isinstance(other, ast.Name) and other.id in pairs))
     }
     meant = re.sub(r"(?m)(=\s*\d+),(\d+)(?=\s*(?:;|$))", r"\1.\2", case.program.source)
     if not pairs & operands or meant == case.program.source or not parses(meant):
@@ -196,13 +198,13 @@ def _rounding(case: Case) -> Parts:
 
 def _inexact_comparison(case: Case) -> Parts:
     match case.expression:
-        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+        case ast.Compare(
+            left=left, ops=[ast.Eq() | ast.NotEq() as comparison], comparators=[right]
+        ):
             exact = _exact(left)
-            if (
-                case.outcome.output.strip() == "False"
-                and exact is not None
-                and exact == _exact(right)
-            ):
+            answered = case.outcome.output.strip()
+            surprise = "False" if isinstance(comparison, ast.Eq) else "True"
+            if answered == surprise and exact is not None and exact == _exact(right):
                 close = f"math.isclose({ast.unparse(left)}, {ast.unparse(right)})"
                 return _INEXACT + parts(code(close))
     return ()

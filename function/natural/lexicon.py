@@ -60,10 +60,12 @@ class _Lexicon:
 
 
 def tokens(text: str, *, commas: bool, spaces: bool) -> list[Token] | None:
-    """Cut a text in lower case; None if it has a word that no language knows.
+    """Cut a text in lower case; None if it has a word that no language knows, or 0x1f.
 
     `commas` and `spaces` tell whether such a sign may belong to a number.
     """
+    if re.search(r"\b0[xbo]", text):
+        return None
     raw = list(_raw(text, commas, spaces))
     found: list[Token] = []
     position = 0
