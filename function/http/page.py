@@ -14,8 +14,6 @@ from function.settings import Settings
 from function.telegram.types import Identity
 from sandbox import Policy, Sandbox
 
-_TITLES = ("A sum", "A function", "A program")
-
 
 class Page:
     """The page, with what the policy in force allows."""
@@ -52,10 +50,7 @@ class Page:
             "bot": {"id": self._bot.id, "username": self._bot.username},
             "modules": sorted(policy.allowed_imports),
             "limits": _limits(policy),
-            "examples": [
-                {"title": title, "program": program}
-                for title, program in zip(_TITLES, EXAMPLES, strict=True)
-            ],
+            "examples": list(EXAMPLES),
         }
 
 

@@ -94,6 +94,27 @@ def test_control_and_enter_runs_a_program_and_shows_its_answer(
     assert console.program.get_attribute("value") == ""
 
 
+def test_the_last_answer_has_a_name(console: Console) -> None:
+    console.ask("6*7")
+    assert console.ask("_ + 1").startswith("43")
+
+
+def test_a_program_that_asks_is_given_the_next_text(console: Console) -> None:
+    assert "Name?" in console.ask("name = input('Name? ')\nprint('Hello', name)")
+    label = console.browser.find_element(By.ID, "prompt").get_attribute("textContent")
+    assert "Name?" in label
+    assert "Hello Ada" in console.ask("Ada")
+    assert console.browser.find_element(By.ID, "prompt").get_attribute("textContent") == "Program"
+
+
+def test_an_example_is_put_where_it_can_be_changed_and_run(console: Console) -> None:
+    console.browser.find_element(By.CSS_SELECTOR, "#examples button").click()
+    assert console.program.get_attribute("value") == "2+2"
+    console.browser.find_element(By.ID, "run").click()
+    console.wait(console.articles)
+    assert "4 = 2+2" in console.articles()[-1].text
+
+
 def test_code_in_an_answer_is_monospaced(console: Console) -> None:
     console.ask("2+2")
     assert console.articles()[-1].find_element(By.CSS_SELECTOR, ".answer code").text == "4 = 2+2"
