@@ -5,6 +5,7 @@ descriptors or memory were left behind, or answers became slower; with 2 if it c
 """
 
 import argparse
+import contextlib
 import http.client
 import itertools
 import json
@@ -155,15 +156,22 @@ def kill_in_turn(service: Service, tally: Tally, end: float, pause: float) -> No
         if time.monotonic() + pause > end:
             return
         time.sleep(pause)
-        below = processes.tree(service.pid)[1:]
-        zygotes = [pid for pid in below if "zygote.main" in processes.command_line(pid)]
-        if len(zygotes) < 3:
-            continue
+        while len(zygotes := _zygote_and_guests(service)) < 3:  # one is about to start
+            if time.monotonic() > end:
+                return
+            time.sleep(0.05)
         if victim == "worker":
             tally.worker_killed = time.monotonic()
-        pid = {"guest": zygotes[-1], "zygote": zygotes[0], "worker": below[0]}[victim]
-        os.kill(pid, signal.SIGKILL)
-        tally.note(f"killed {victim}")
+        worker = processes.tree(service.pid)[1]
+        pid = {"guest": zygotes[-1], "zygote": zygotes[0], "worker": worker}[victim]
+        with contextlib.suppress(ProcessLookupError):  # a guest that has just ended
+            os.kill(pid, signal.SIGKILL)
+            tally.note(f"killed {victim}")
+
+
+def _zygote_and_guests(service: Service) -> list[int]:
+    tree = processes.tree(service.pid)
+    return [pid for pid in tree if "zygote.main" in processes.command_line(pid)]
 
 
 def read(service: Service) -> Reading:

@@ -16,7 +16,7 @@ def test_a_wrong_answer_is_found(
     monkeypatch.setattr(soak, "BENIGN", (("N+1", "N = N+1"),))
     monkeypatch.setattr(soak, "HOSTILE", ("import os\nprint('REACHED', os.getpid())", "(" * 5000))
     monkeypatch.setattr(soak, "REST_SECONDS", 0.5)
-    assert soak.main(["--minutes", "0.06"]) == 1
+    assert soak.main(["--minutes", "0.08"]) == 1
     printed = capsys.readouterr().out
     assert "wrong answer: " in printed
     assert "killed worker" in printed
