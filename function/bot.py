@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any
 
 from function.answers.guide import (
     FILE_LATER,
@@ -102,7 +101,10 @@ class Bot:
     def reply(self, request: Request) -> Reply | None:
         """What to say to a message; None for nothing. Raises Busy, and Undelivered for a file."""
         asked = None if request.edited else self._sessions.question(request)
-        reply = self._reply(request, asked)
+        try:
+            reply = self._reply(request, asked)
+        except TooMany as error:
+            return Reply(self.explain(error))
         if asked and not (reply and reply.asks):  # not before: a busy request comes again
             self._sessions.forget_question(request)
         return reply
@@ -127,6 +129,8 @@ class Bot:
         """What to say to a person whose request could not be answered."""
         if isinstance(error, Undelivered):
             return FILE_LATER
+        if isinstance(error, TooMany):
+            events.emit("limited", reason=error.reason)
         return parts(limit_sentence(error.reason, self._sandbox.policy))
 
     def results(self, query: InlineQuery) -> Results:
@@ -162,10 +166,7 @@ class Bot:
     def _run(self, request: Request, text: str, stdin: str = "") -> Reply:
         compact = self._store.get(_mode_key(request)) is not None
         program = with_last_answer(self._program(text), lambda: self._sessions.last_answer(request))
-        try:
-            answer = self._calculate(program, request.user, stdin)
-        except TooMany as error:
-            return Reply(self.explain(error))
+        answer = self._calculate(program, request.user, stdin)
         if answer.outcome.error.startswith(NO_LINE_LEFT) and uses(program.tree, "input"):
             stdin += "\n" if stdin and not stdin.endswith("\n") else ""
             self._sessions.ask(request, Question(text, stdin))
@@ -188,17 +189,17 @@ class Bot:
     ) -> Answer:
         """Run a program within its user's limits. Raises Busy and TooMany."""
         limits = self._sandbox.policy.limits
-        options: dict[str, Any] = {"inline": inline, "documents": bool(self._fetch) and not inline}
-        options |= {"token": self._token, "stdin": stdin}
         started = time.monotonic()
-        try:
-            timeout = INLINE_WAIT if inline else limits.queue_seconds
-            with self._rate_limit.slot(user, limits, timeout):
-                answer = calculate(program, self._sandbox, self._reader, **options)
-        except TooMany as error:
-            pseudonym = events.pseudonym(user, self._token)
-            events.emit("limited", reason=error.reason, user=pseudonym)
-            raise
+        with self._rate_limit.slot(user, limits, INLINE_WAIT if inline else limits.queue_seconds):
+            answer = calculate(
+                program,
+                self._sandbox,
+                self._reader,
+                token=self._token,
+                stdin=stdin,
+                inline=inline,
+                documents=self._fetch is not None and not inline,
+            )
         events.program(answer.outcome, user, time.monotonic() - started, self._token)
         kind = answer.outcome.kind
         if kind == "busy" or kind == "unavailable":

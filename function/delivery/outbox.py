@@ -72,7 +72,13 @@ class Outbox:
         row = json.dumps({"chat": chat, "update": update})
         self._texts.set(key, row, ANSWER_SECONDS, name=_COUNT)
         self._add(key, row, update, chat)
-        self._not_before[chat] = time.monotonic() + retry_after
+        self._close(chat, retry_after)
+
+    def _close(self, chat: int, seconds: float) -> None:
+        """Try nothing for a chat in the next so many seconds, nor before a time named earlier."""
+        with self._lock:
+            until = time.monotonic() + seconds
+            self._not_before[chat] = max(until, self._not_before.get(chat, 0))
 
     def has(self, chat: int) -> bool:
         """Whether something of this chat waits here."""
@@ -131,24 +137,27 @@ class Outbox:
             self._chats.setdefault(chat, deque()).append(waiting)
             self._keys.add(key)
             self._bytes += waiting.size
-            while len(self._keys) > MOST_UPDATES or self._bytes > MOST_BYTES:
-                oldest = min(self._chats, key=lambda chat: self._chats[chat][0].until)
-                dropped = self._chats[oldest][0]
-                self._remove(oldest, dropped)
-                self._dropped += 1
-                log.warning("update %s dropped: the outbox is full", dropped.update["update_id"])
+        while len(self._keys) > MOST_UPDATES or self._bytes > MOST_BYTES:
+            with self._lock:
+                first = {chat: queue[0] for chat, queue in self._chats.items()}
+            oldest = min(first, key=lambda chat: first[chat].until)
+            self._remove(oldest, first[oldest])
+            self._dropped += 1
+            log.warning("update %s dropped: the outbox is full", first[oldest].update["update_id"])
 
     def _remove(self, chat: int, waiting: _Waiting) -> None:
-        """Remove what waits first in a chat; the caller holds the lock."""
-        queue = self._chats.get(chat)
-        if queue and queue[0] is waiting:
+        """Remove what waits first in a chat, unless that was done meanwhile."""
+        with self._lock:
+            queue = self._chats.get(chat)
+            if not queue or queue[0] is not waiting:
+                return
             queue.popleft()
             self._keys.discard(waiting.key)
             self._bytes -= waiting.size
-            self._texts.set(waiting.key, "", 0)
             if not queue:
                 del self._chats[chat]
                 self._not_before.pop(chat, None)
+        self._texts.set(waiting.key, "", 0)
 
     def _retry_chat(self, chat: int) -> None:
         """Answer a chat's updates in turn, up to the first that must wait longer."""
@@ -157,11 +166,10 @@ class Outbox:
                 waiting = queue[0]
                 if waiting.until > time.monotonic():
                     self._answer(waiting.update)
-                with self._lock:
-                    self._remove(chat, waiting)
+                self._remove(chat, waiting)
         except (Busy, Undelivered) as error:
             log.info("chat waits: %s", error)
-            self._not_before[chat] = time.monotonic() + max(error.retry_after, RETRY_SECONDS)
+            self._close(chat, max(error.retry_after, RETRY_SECONDS))
         finally:
             with self._lock:
                 self._busy.discard(chat)

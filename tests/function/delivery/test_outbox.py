@@ -95,11 +95,12 @@ def test_a_chat_is_not_tried_before_the_time_that_telegram_named(
     retry(outbox)
     telegram.refused = {}
     later(595)
+    outbox.put({"update_id": 3}, CHAT)
     retry(outbox)
     assert telegram.answered == []
     later(6)
     retry(outbox)
-    assert telegram.answered == [1, 2]
+    assert telegram.answered == [1, 2, 3]
 
 
 def test_chats_that_hang_delay_no_other() -> None:
