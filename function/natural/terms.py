@@ -3,8 +3,8 @@
 import ast
 import calendar
 import re
-from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from function.natural.lexicon import Token, Unit
 
@@ -64,8 +64,7 @@ def polynomial(node: ast.expr) -> Polynomial | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A subtree, written in Python: how tightly it binds, and what it measures ("%" for percent).
 
     `ends` tells how it was typed at its end, which decides what may stand beside it.
@@ -119,14 +118,14 @@ def date(year: int, month: int, day: int) -> Term:
 def quantity(number: Term, unit: Unit) -> Term:
     """A number of units; of time, a timedelta."""
     if unit.kind != "time":
-        return replace(number, kind=unit.kind, unit=unit, ends="")
+        return number._replace(kind=unit.kind, unit=unit, ends="")
     name = _TIMES.get(int(unit.size), "milliseconds")
     return Term(f"dt.timedelta({name}={number.text})", kind="time", unit=unit)
 
 
 def negative(term: Term, sign: str = "-") -> Term:
     """A term with a sign before it."""
-    return replace(term, text=sign + term.at(SIGN), level=SIGN, ends="")
+    return term._replace(text=sign + term.at(SIGN), level=SIGN, ends="")
 
 
 def added(sign: str, left: Term, right: Term) -> Term:
@@ -270,7 +269,7 @@ def _rescaled(term: Term, unit: Unit) -> Term:
     """The same amount in another unit, by one exact factor if there is one."""
     ratio = (term.unit.size if term.unit else Fraction(1)) / unit.size
     if ratio == 1:
-        return replace(term, unit=unit)
+        return term._replace(unit=unit)
     text = f"{term.at(PRODUCT)}*{ratio.numerator}/{ratio.denominator}"
     factors = sorted([("*", ratio), ("/", 1 / ratio)], key=lambda each: each[1].denominator)
     for sign, factor in reversed(factors):
