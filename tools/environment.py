@@ -85,9 +85,18 @@ def make(folder: Path, lock: Path) -> None:
     print(f"Preparing {folder} (once, about a minute) ...", file=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True, symlinks=True)
-    pip = [str(folder / "bin/python"), "-I", "-m", "pip", "install", "--quiet", "--no-input"]
+    pip = [str(folder / "bin/python"), "-I", "-m", "pip", "install", "--no-input"]
     pip += ["--disable-pip-version-check", "--require-hashes", "--requirement", str(lock)]
-    if subprocess.run(pip, check=False, stdout=sys.stderr).returncode != 0:  # nosec B603
+    packages = lock.read_text("utf-8").count("==")
+    with subprocess.Popen(pip, stdout=subprocess.PIPE, text=True) as installing:  # nosec B603
+        started = 0
+        for line in installing.stdout or ():
+            started += line.startswith(("Collecting ", "Processing "))
+            if sys.stderr.isatty():  # on its last line, which is then left empty
+                sys.stderr.write(f"\r\x1b[K{started} of {packages}: {line.strip()[:70]}")
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    if installing.returncode != 0:
         fail(f"Could not install {lock}: see pip's message above.")
     (folder / "complete").touch()
 

@@ -26,7 +26,7 @@ from sandbox.policy.loader import Policy, load_policy
 from tests.performance import load, processes
 from tests.performance.launch import Service, serving
 from tests.performance.load import USER, Job, Sample
-from tools import serve
+from tools import progress, serve
 
 CONNECTIONS = (1, 8, 64)
 GUESTS = 8
@@ -277,9 +277,12 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
             *((real, Series("real", question, 1)) for question in PAUSED),
             *((baseline, Series("baseline", SHORT, n)) for n in connections),
         ]
-        for _ in range(rounds):
+        for number in range(rounds):
             for service, series in plan:
+                what = f"{series.service}, {series.question.name}, {series.connections} at once"
+                progress.show(f"round {number + 1} of {rounds}: {what}")
                 series.measure(service, seconds)
+            progress.show(f"round {number + 1} of {rounds}: starts, checks, integrals")
             true_ms.append(spawn_ms(["/bin/true"], spawns))
             python_ms.append(spawn_ms(bare_python, spawns))
             checks_ms += check_ms(programs, policy)
@@ -288,6 +291,7 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
             integrals_baseline.append(integral_baseline_ms)
             with serving(Path(name)) as another:
                 launches.append(another.launch_seconds)
+        progress.show("")
     result = {
         "machine": machine(),
         "series": [series.figures() for _, series in plan],

@@ -26,6 +26,7 @@ from typing import Any
 
 from tests.performance import processes
 from tests.performance.launch import Service, serving
+from tools import progress
 from tools.serve import EXAMPLE
 
 # What is asked, and the whole answer; N is another number each time, M the one after it.
@@ -231,6 +232,11 @@ def _drive(service: Service, tally: Tally, seconds: float, kills: int) -> None:
     threads.append(threading.Thread(target=kill_in_turn, args=[service, tally, end, pause]))
     for thread in threads:
         thread.start()
+    while (left := end - time.monotonic()) > 0:
+        wrong = len(tally.wrong)
+        progress.show(f"{left:.0f} s to go, {sum(tally.counts.values())} requests, {wrong} wrong")
+        time.sleep(min(left, 1.0))
+    progress.show("")
     for thread in threads:
         thread.join()
 
