@@ -73,6 +73,13 @@ def tokens(text: str, *, commas: bool, spaces: bool) -> list[Token] | None:
         size = 1
         roles: dict[str, Any] = {word if kind == "sign" else kind: word}
         for phrase, meanings in _lexicon().phrases.get(word, ()):
+            if (
+                meanings.keys() == {"form"}
+                and _is_unit(word)
+                and found
+                and "number" in found[-1].roles
+            ):
+                continue  # `10 days from now`, not `days from A to B`
             if phrase == tuple(each[0] for each in raw[position : position + len(phrase)]):
                 size, word, roles = len(phrase), " ".join(phrase), roles | meanings
                 break
@@ -168,6 +175,10 @@ def _german() -> re.Pattern[str]:
 def _num(word: str) -> int:
     entries = _lexicon().phrases.get(word)
     return entries[-1][1].get("num", 0) if entries and len(entries[-1][0]) == 1 else 0
+
+
+def _is_unit(word: str) -> bool:
+    return any("unit" in roles for phrase, roles in _lexicon().phrases[word] if len(phrase) == 1)
 
 
 def _joined(word: str) -> int:

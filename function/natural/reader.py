@@ -26,6 +26,7 @@ from function.natural.terms import (
     ATOM,
     PRODUCT,
     SIGN,
+    SUM,
     TODAY,
     NoReadingError,
     Term,
@@ -435,7 +436,7 @@ class _Parser:
 
     def _article(self) -> None:
         """Step over `the` before what bears it."""
-        if self._is("the") and self._is("call", "list", "part", "form", "ord", "today", ahead=1):
+        if self._is("the") and self._is("call", "list", "part", "scale", "form", "ord", ahead=1):
             self.place += 1
 
     def _atom(self) -> Term:
@@ -470,7 +471,8 @@ class _Parser:
         if "clock" in roles:
             return self._clock(token.text)
         if "today" in roles:
-            return TODAY
+            shift = f"{roles['today'][0]}dt.timedelta(days={roles['today'][1]})"
+            return TODAY if roles["today"] == "+0" else Term(TODAY.text + shift, SUM, "date")
         if "unit" in roles and roles["unit"][0].kind == "money":
             return self._of_money(quantity(self._number(), roles["unit"][0]))
         if "i" in roles and re.search(r"\di\b|\bi\s*\^", self.line):
@@ -519,9 +521,13 @@ class _Parser:
 
     def _is_scale(self, group: Fraction | None) -> bool:
         """Whether a word scales the number before it: `k` is a thousand here, not kelvin."""
-        if not self._is("scale") or (group is None and len(self._peek().text) < 3):
+        token = self._peek()
+        is_short = len(token.text) < 3 and (
+            group is None or ("form" in token.roles and not token.glued)
+        )
+        if not self._is("scale") or is_short:
             return False
-        name = f"unit {self._peek().text}"
+        name = f"unit {token.text}"
         is_either = self._is("unit") and self._is("to", ahead=1)
         return not is_either or self._choose(name, "scale", "temperature") == "scale"
 

@@ -3,6 +3,7 @@
 import ast
 import calendar
 import re
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -154,7 +155,9 @@ def _dated(sign: str, left: Term, right: Term) -> Term:
     size = right.unit.size if right.unit else Fraction(0)
     if right.kind == "time" and size >= _DAY:
         return Term(f"{left.text}{sign}{right.text}", SUM, "date")
-    match, count = re.fullmatch(r"dt\.date\((\d+), (\d+), (\d+)\)", left.text), right.value
+    today = f"{datetime.now(UTC):dt.date(%Y, %m, %d)}"
+    text = today if left == TODAY else left.text
+    match, count = re.fullmatch(r"dt\.date\((\d+), (\d+), (\d+)\)", text), right.value
     check(match and right.kind == "calendar" and count is not None and count.denominator == 1)
     year, month, day = map(int, match.groups()) if match else (0, 0, 0)
     months = int((count or 0) * size)
