@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sandbox.kernel import layers, seccomp, syscalls
 from sandbox.policy.document import parse_document
 from sandbox.policy.loader import (
     SCHEMA_FILE,
@@ -560,6 +561,21 @@ def test_every_field_is_required_but_for_what_allows_and_forbids_nothing() -> No
     for name, part in whole["properties"].items():
         fields = set(schema["properties"][name]["properties"])
         assert set(part["required"]) == fields - {"input_bytes"}
+
+
+def test_an_editor_is_offered_what_the_project_has() -> None:
+    fields = json.loads(SCHEMA_FILE.read_text())["properties"]
+    policy = load_policy(ROOT / "policy.yaml")
+    for group in ("rlimits", "limits", "identity"):
+        values = dataclasses.asdict(getattr(policy, group))
+        for name, about in fields[group]["properties"].items():
+            assert about.get("default", values[name]) == values[name], name
+    calls = {name for table in syscalls.TABLES.values() for name in table}
+    offered = fields["denied_syscalls"]["items"]["examples"]
+    assert set(offered) == calls | syscalls.GROUPS.keys() | seccomp.CONDITIONS.keys()
+    assert set(fields["required_layers"]["items"]["enum"]) == {*layers.CURES, *layers.ESSENTIAL}
+    for about in fields.values():
+        assert about["markdownDescription"].startswith(about["description"])
 
 
 def test_the_schema_and_the_dataclasses_name_the_same_fields() -> None:
