@@ -5,12 +5,15 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sandbox.check.checker import Violation, check, examine
-from sandbox.check.source import Unparsed
+from sandbox.check.libraries import needs_libraries
+from sandbox.check.source import Unparsed, parse
 from sandbox.fork_server import program
 from sandbox.fork_server.outcome import Kind, Outcome
+from sandbox.fork_server.slots import Slots
+from sandbox.fork_server.supervisor import Supervisor
 from sandbox.fork_server.zygote_process import (
     KilledFromOutside,
     SandboxUnavailable,
@@ -18,6 +21,7 @@ from sandbox.fork_server.zygote_process import (
     ZygoteProcess,
     rlimits,
 )
+from sandbox.policy.libraries import with_libraries, without_libraries
 from sandbox.policy.loader import Policy
 from sandbox.self_test import ProbeResult, run_probes
 
@@ -43,6 +47,35 @@ class BoundaryOpen(SandboxUnavailable):
         )
 
 
+class _Serving(NamedTuple):
+    """A policy in force, with the zygotes for programs that need its libraries and that do not.
+
+    `libraries` is None where the policy has none, or where that zygote did not start: then
+    `missing` says why.
+    """
+
+    policy: Policy
+    plain: Supervisor
+    libraries: Supervisor | None
+    missing: str = ""
+
+    @property
+    def supervisors(self) -> tuple[Supervisor, ...]:
+        return (self.plain, self.libraries) if self.libraries else (self.plain,)
+
+    def close(self) -> None:
+        for supervisor in self.supervisors:
+            supervisor.close()
+
+    def supervisor_for(self, tree: ast.Module | Unparsed) -> Supervisor | None:
+        """Return what forks the guest of a program; None if that is missing."""
+        if self.plain.process.policy is self.policy or isinstance(tree, Unparsed):
+            return self.plain
+        names = self.libraries.process.prelude_names if self.libraries else frozenset()
+        names |= self.policy.preloaded.keys() - self.plain.process.policy.preloaded.keys()
+        return self.libraries if needs_libraries(tree, names) else self.plain
+
+
 class Sandbox:
     """Runs programs under one policy at a time. Every method may be called from any thread."""
 
@@ -51,10 +84,8 @@ class Sandbox:
         self._policy = policy
         self._secrets = secrets
         self._probes: tuple[ProbeResult, ...] = ()
-        self._process: ZygoteProcess | None = None
+        self._serving: _Serving | None = None
         self._changing = threading.Lock()
-        self._renewing = False
-        self._restarts = 0
 
     @property
     def policy(self) -> Policy:
@@ -62,7 +93,11 @@ class Sandbox:
         return self._policy
 
     def start(self) -> None:
-        """Start the zygote and test the boundary. Raises SandboxUnavailable, with the cure."""
+        """Start the zygote and test the boundary. Raises SandboxUnavailable, with the cure.
+
+        Where only the policy's libraries cannot be had, that is logged, and programs that need none
+        are served; `status` says so.
+        """
         self.reload(self._policy)
 
     def reload(self, policy: Policy) -> None:
@@ -70,41 +105,66 @@ class Sandbox:
 
         Raises SandboxUnavailable, and then the old policy goes on.
         """
-        _check_warm_up(policy)
+        _check_programs(policy)
         with self._changing:
-            new = ZygoteProcess(policy)
+            old = self._serving
+            new, probes = self._start(policy, must_be_whole=bool(old and old.libraries))
+            self._serving, self._policy, self._probes = new, policy, probes
+            if old is not None:
+                old.close()
+
+    def _start(
+        self, policy: Policy, *, must_be_whole: bool
+    ) -> tuple[_Serving, tuple[ProbeResult, ...]]:
+        restarts = [one.restarts for one in self._serving.supervisors] if self._serving else []
+        restarts += [0, 0]
+        slots = Slots(policy.limits.concurrent_guests)
+        small = without_libraries(policy)
+        plain, probes = self._started(small, slots)
+        serving = _Serving(policy, Supervisor(plain, restarts[0]), None)
+        if small is not policy:
             try:
-                self._probes = self._test(new)
+                process, more = self._started(with_libraries(policy), slots)
+            except SandboxUnavailable as error:
+                if must_be_whole:
+                    plain.close()
+                    raise
+                log.error("programs that need libraries are not served: %s", error)
+                return serving._replace(missing=str(error)), probes
             except BaseException:
-                new.close()
+                plain.close()
                 raise
-            self._swap(new)
+            serving = serving._replace(libraries=Supervisor(process, restarts[1]))
+            probes = _worst(probes, more)
+        return serving, probes
+
+    def _started(
+        self, policy: Policy, slots: Slots
+    ) -> tuple[ZygoteProcess, tuple[ProbeResult, ...]]:
+        """Return a zygote whose boundary was tested, and what was found."""
+        process = ZygoteProcess(policy, slots=slots)
+        try:
+            results = _probe(process, self._secrets)
+            failed = [r for r in results if r.required and not r.passed]
+            if failed:
+                raise BoundaryOpen(failed)
+        except BaseException:
+            process.close()
+            raise
+        return process, results
 
     def probe(self) -> tuple[ProbeResult, ...]:
         """Try again now what must be impossible, in guests as programs get them."""
-        process = self._process
-        if process is None:
+        if self._serving is None:
             raise SandboxUnavailable("the sandbox is not started")
-        return _probe(process, self._secrets)
-
-    def _test(self, process: ZygoteProcess) -> tuple[ProbeResult, ...]:
-        results = _probe(process, self._secrets)
-        failed = [r for r in results if r.required and not r.passed]
-        if failed:
-            raise BoundaryOpen(failed)
-        return results
-
-    def _swap(self, new: ZygoteProcess) -> None:
-        old, self._process, self._policy = self._process, new, new.policy
-        if old is not None:
-            old.close()
+        return _worst(*(_probe(one.process, self._secrets) for one in self._serving.supervisors))
 
     def close(self) -> None:
-        """End the zygote; programs that run may finish within their time."""
+        """End the zygotes; programs that run may finish within their time."""
         with self._changing:
-            if self._process is not None:
-                self._process.close()
-                self._process = None
+            if self._serving is not None:
+                self._serving.close()
+                self._serving = None
 
     def run(
         self,
@@ -143,85 +203,57 @@ class Sandbox:
         waits_until = time.monotonic() + self._policy.limits.queue_seconds
         outcome = _unavailable("it is not started")
         for _ in range(2):
-            process = self._process
-            if process is None:
+            serving = self._serving
+            if serving is None:
                 break
             if not options["unchecked"]:
-                violations, tree = examine(source, process.policy, tree)
-                violations = violations or _too_much_input(stdin, process.policy)
+                violations, tree = examine(source, serving.policy, tree)
+                violations = violations or _too_much_input(stdin, serving.policy)
                 if violations:
                     return _refusal(violations)
+            tree = tree or parse(source)
+            supervisor = serving.supervisor_for(tree)
+            if supervisor is None:
+                return Outcome("error", error="the libraries that this needs are out of order")
+            process = supervisor.process
             encoded = program.encode(source, tree, stdin=stdin, **options)
             try:
                 outcome = process.run(encoded, max(0.0, waits_until - time.monotonic()))
             except ZygoteGone as error:
                 outcome = _unavailable(str(error))
-                self._restart(process, str(error))
+                supervisor.restart(process, str(error))
             except KilledFromOutside as error:
                 outcome = error.outcome
             except OSError as error:
                 return _unavailable(str(error))
             else:
-                self._renew_if_old(process)
+                supervisor.renew_if_old(process)
                 break
         return outcome
 
-    def _restart(self, dead: ZygoteProcess, reason: str) -> None:
-        with self._changing:
-            if self._process is not dead:
-                return
-            log.warning("starting another zygote: %s", reason)
-            dead.kill()
-            try:
-                self._swap(ZygoteProcess(dead.policy))
-                self._restarts += 1
-            except SandboxUnavailable as error:
-                log.error("%s", error)
-
-    def _renew_if_old(self, process: ZygoteProcess) -> None:
-        limits = process.policy.limits
-        age = time.monotonic() - process.started
-        if process.served < limits.zygote_guests and age < limits.zygote_minutes * 60:
-            return
-        with self._changing:
-            if self._renewing or self._process is not process:
-                return
-            self._renewing = True
-        threading.Thread(target=self._renew, args=[process], name="zygote-renewal").start()
-
-    def _renew(self, old: ZygoteProcess) -> None:
-        try:
-            new = ZygoteProcess(old.policy)
-        except SandboxUnavailable as error:
-            log.error("the zygote stays, for its successor did not start: %s", error)
-            return
-        finally:
-            self._renewing = False
-        with self._changing:
-            if self._process is old:
-                self._swap(new)
-            else:
-                new.close()
-
     def status(self) -> dict[str, Any]:
-        """Return what health reports: the layers in force, and counts of guests and restarts."""
-        process = self._process
-        if process is None:
+        """Return what health reports: the layers in force, and counts of guests and restarts.
+
+        `libraries` is there where the policy has them: the same of their own zygote.
+        """
+        serving = self._serving
+        if serving is None:
             return {"serving": False}
-        return {
-            "serving": True,
-            "layers": process.layers,
-            "probes": {result.name: result.passed for result in self._probes},
-            "guests": {
-                "prepared": process.prepared,
-                "running": process.running,
-                "served": process.served,
-            },
-            "zygote": {
-                "restarts": self._restarts,
-                "age_seconds": round(time.monotonic() - process.started),
-            },
-        }
+        probes = {result.name: result.passed for result in self._probes}
+        status = {"serving": True, "probes": probes} | serving.plain.status()
+        if serving.libraries:
+            status["libraries"] = {"serving": True} | serving.libraries.status()
+        elif serving.missing:
+            status["libraries"] = {"serving": False, "reason": serving.missing}
+        return status
+
+
+def _worst(*results: Sequence[ProbeResult]) -> tuple[ProbeResult, ...]:
+    """Return of each probe the result that failed, if one did."""
+    return tuple(
+        next((one for one in same if not one.passed), same[0])
+        for same in zip(*results, strict=True)
+    )
 
 
 def _probe(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
@@ -245,12 +277,12 @@ def _probe(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeResult,
     )
 
 
-def _check_warm_up(policy: Policy) -> None:
+def _check_programs(policy: Policy) -> None:
     """Raise SandboxUnavailable for a program that would break the policy's own rules."""
-    for source in policy.warm_up:
+    for source in (*policy.prelude, *policy.warm_up):
         if violations := check(source, policy):
             raise SandboxUnavailable(
-                f"a warm-up program of the policy breaks its rules ({violations[0].message}); "
+                f"a program of the policy breaks its rules ({violations[0].message}); "
                 "cure: tools/policy-lint says which, and where"
             )
 

@@ -45,6 +45,20 @@ def sandbox(policy: Policy) -> "Iterator[Sandbox]":  # noqa: F821
     started.close()
 
 
+@pytest.fixture(scope="session")
+def maths() -> "Iterator[Sandbox]":  # noqa: F821
+    """A started sandbox under the policy that has libraries, with time as above."""
+    for module in ("matplotlib", "sympy"):
+        pytest.importorskip(module, reason="the packages of function/maths.txt are not installed")
+    from sandbox.sandbox import Sandbox
+
+    policy = load_policy(ROOT / "sandbox/policies/maths.yaml")
+    started = Sandbox(replace(policy, limits=replace(policy.limits, wall_seconds=60)))
+    started.start()
+    yield started
+    started.close()
+
+
 @dataclass(frozen=True)
 class Service:
     """A running gunicorn: its address, its process and the file that its logs go to."""

@@ -2,6 +2,7 @@
 
 Run by tools/python with whatever `python3` is; standard library only, and readable by any Python 3
 as far as the version check. `--lock FILE`, first, names a lock other than the service's own.
+MATHS=1 brings the libraries of algebra and plots, and the policy that allows them.
 Exits with 2 and what to install or to set where there can be no environment.
 """
 
@@ -23,6 +24,8 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVICE_LOCK = ROOT / "function/requirements.txt"
+MATHS_LOCK = ROOT / "function/maths.txt"
+MATHS_POLICY = ROOT / "sandbox/policies/maths.yaml"
 
 
 def fail(message: str) -> NoReturn:
@@ -103,13 +106,16 @@ def make(folder: Path, lock: Path) -> None:
 
 def main(arguments: list[str]) -> None:
     """Replace this process with the environment's Python, the repository first on its path."""
-    lock = SERVICE_LOCK
+    has_maths = os.environ.get("MATHS", "0") not in ("", "0")
+    lock = MATHS_LOCK if has_maths else SERVICE_LOCK
     if arguments[:1] == ["--lock"]:
         lock, arguments = ROOT / arguments[1], arguments[2:]
     python = str(find(lock) / "bin/python")
     # Safe path: neither the current folder nor the script's own is searched for modules.
-    path = {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
-    os.execve(python, [python, *arguments], os.environ | path)  # nosec B606
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    if has_maths:
+        environment.setdefault("POLICY_PATH", str(MATHS_POLICY))
+    os.execve(python, [python, *arguments], environment)  # nosec B606
 
 
 if __name__ == "__main__":

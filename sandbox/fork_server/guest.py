@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any, NoReturn
 
+    Show = Callable[[object, str, io.TextIOWrapper], tuple[str, Collection[bytes]]]
+
 # What Python says of the program while it compiles it, once each: text and line.
 _warned: dict[tuple[str, int], None] = {}
 
@@ -38,20 +40,26 @@ _warned: dict[tuple[str, int], None] = {}
 class World:
     """What a program finds, made once by the zygote: its own module, and its standard streams.
 
-    Input and error stream are None but for a policy that allows `input`, which needs both.
+    Input and error stream are None but for a policy that allows `input`, which needs both. `show`
+    is what is done with the last expression's value, None for none: it prints it to a stream, and
+    returns PNGs, and a sentence on those that are left out.
     """
 
-    def __init__(self, main: types.ModuleType, stdout: io.TextIOWrapper, has_input: bool) -> None:
+    def __init__(
+        self, main: types.ModuleType, stdout: io.TextIOWrapper, has_input: bool, show: Show
+    ) -> None:
         self.main = main
         self.stdout = stdout
         self.stdin = io.StringIO() if has_input else None
         self.stderr = _NOWHERE if has_input else None
+        self.show = show
 
 
 def main(world: World) -> NoReturn:
     """Read one program from descriptor 0, run it, report on descriptor 3, and end the process."""
     namespace = world.main.__dict__
-    _run("", "2+2", namespace, False, _NOWHERE)  # makes this process's copies of what it needs
+    # Makes this process's copies of what it needs.
+    _run("", "2+2", namespace, False, _NOWHERE, world.show)
     message = _read_to_end()
     if not message:  # no program is wanted any more
         os._exit(0)
@@ -63,27 +71,35 @@ def main(world: World) -> NoReturn:
     if flags & protocol.UNCHECKED:
         namespace["__builtins__"] = builtins
     has_lines = bool(flags & protocol.SEVERAL_LINES)
-    end(*_run(statements, expression, namespace, has_lines, world.stdout))
+    end(*_run(statements, expression, namespace, has_lines, world.stdout, world.show))
 
 
-def rehearse(statements: str, expression: str, namespace: dict[str, Any]) -> str:
+def rehearse(statements: str, expression: str, namespace: dict[str, Any], show: Show) -> str:
     """Run a trusted program into the void, as `main` does; return its error's lines, or ""."""
     sys.stdout, kept = _NOWHERE, sys.stdout
     _, first, last, _ = protocol.unpack_program(
         protocol.pack_program(0, statements, expression, "")
     )
-    verdict, error = _run(first, last, namespace, True, _NOWHERE)
+    verdict, error, _ = _run(first, last, namespace, True, _NOWHERE, show)
     protocol.pack_report(verdict, 0, 0, error)
     sys.stdout = kept
+    if verdict in (OK, EMPTY_TEXT):
+        return ""
     return error or ("MemoryError" if verdict == MEMORY_LIMIT else "")
 
 
-def end(verdict: int, error: str = "") -> NoReturn:
+def end(verdict: int, error: str = "", pictures: Collection[bytes] = ()) -> NoReturn:
     """Report how the program ended, and end the process without any clean-up."""
+    drawn = 0
+    if pictures:
+        try:
+            drawn = os.write(1, protocol.pack_pictures(pictures))
+        except BlockingIOError:  # the pipe is full
+            error = "The pictures are left out: much was printed."
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu = round((usage.ru_utime + usage.ru_stime) * 1e6)
     try:
-        os.write(3, protocol.pack_report(verdict, cpu, usage.ru_maxrss, error))
+        os.write(3, protocol.pack_report(verdict, cpu, usage.ru_maxrss, error, drawn))
     finally:
         os._exit(0)
 
@@ -133,11 +149,13 @@ def prepare(
     views: Mapping[str, types.ModuleType],
     allowed: frozenset[str],
     output_bytes: int,
+    show: Show | None,
 ) -> World:
     """Return what programs find, and make it the module `__main__` and the standard output.
 
     Takes the names that are there without an import, the builtins that are not, the views of
-    modules, which of these may be imported, and how much may be printed.
+    modules, which of these may be imported, how much may be printed, and how values are shown, if
+    not as `print` does.
     """
     main_module = types.ModuleType("__main__")
     main_module.__dict__.update(preloaded)
@@ -146,7 +164,13 @@ def prepare(
     warnings.filterwarnings("always", category=SyntaxWarning)
     warnings.showwarning = _note_warning  # type: ignore[assignment]
     sys.stdout = _text(_Capped(1, output_bytes))
-    return World(main_module, sys.stdout, has_input="input" not in removed)
+    return World(main_module, sys.stdout, "input" not in removed, show or _print)
+
+
+def _print(value: object, _expression: str, stdout: io.TextIOWrapper) -> tuple[str, tuple[()]]:
+    if value is not None:
+        print(value, file=stdout)
+    return "", ()
 
 
 def _note_warning(
@@ -155,12 +179,11 @@ def _note_warning(
     _warned[f"{category.__name__}: {message}", line] = None
 
 
-def _warnings(has_lines: bool) -> str:
+def _warnings(has_lines: bool, left_out: str = "") -> str:
     if not _warned:
-        return ""
-    return "\n".join(
-        f"{text} (line {line})" if has_lines else text for text, line in list(_warned)[:3]
-    )
+        return left_out
+    lines = [f"{text} (line {line})" if has_lines else text for text, line in list(_warned)[:3]]
+    return "\n".join([*lines, left_out] if left_out else lines)
 
 
 def reduced_builtins(
@@ -206,10 +229,11 @@ def _run(
     namespace: dict[str, Any],
     has_lines: bool,
     stdout: io.TextIOWrapper,
-) -> tuple[int, str]:
-    """Run every statement; then print the expression's value unless it is None.
+    show: Show,
+) -> tuple[int, str, Collection[bytes]]:
+    """Run every statement; then show the expression's value.
 
-    Returns the verdict, and the lines of an error, or of warnings where there is none.
+    Returns the verdict; the lines of an error, or of warnings where there is none; and pictures.
     """
     _warned.clear()
     try:
@@ -221,24 +245,19 @@ def _run(
                 compile(expression, PROGRAM_NAME, "eval", dont_inherit=True) if expression else None
             )
         except (SyntaxError, ValueError) as error:
-            return SYNTAX_ERROR, describe(error, has_lines=has_lines)
+            return SYNTAX_ERROR, describe(error, has_lines=has_lines), ()
         # To run it is what this process, confined and of no other use, exists for.
         if first is not None:
             exec(first, namespace)  # nosec B102
-        if last is not None:
-            value = eval(last, namespace)  # nosec B307
-            if value is not None:
-                print(value, file=stdout)
-                if type(value) is str and not value:
-                    return EMPTY_TEXT, _warnings(has_lines)
-        return OK, _warnings(has_lines)
+        value = eval(last, namespace) if last is not None else None  # nosec B307
+        left_out, pictures = show(value, expression, stdout)
+        verdict = EMPTY_TEXT if type(value) is str and not value else OK
+        return verdict, _warnings(has_lines, left_out), pictures
     except MemoryError:
-        return MEMORY_LIMIT, ""
+        return MEMORY_LIMIT, "", ()
     except SystemExit as error:
-        return (
-            (ERROR, describe(error, has_lines=has_lines))
-            if error.code
-            else (OK, _warnings(has_lines))
-        )
+        if error.code:
+            return ERROR, describe(error, has_lines=has_lines), ()
+        return OK, _warnings(has_lines), ()
     except BaseException as error:
-        return ERROR, describe(error, has_lines=has_lines)
+        return ERROR, describe(error, has_lines=has_lines), ()

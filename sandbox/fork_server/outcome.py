@@ -8,6 +8,7 @@ from typing import Literal
 from sandbox.check.checker import Violation
 from sandbox.fork_server import protocol
 from sandbox.fork_server.error_text import MOST_LINES
+from sandbox.fork_server.png import NotAPicture, Picture, picture
 from sandbox.policy.loader import Policy
 
 Reported = Literal["ok", "error", "syntax_error", "memory_limit", "output_limit"]
@@ -21,8 +22,9 @@ class Outcome:
     `output` is what it printed, then the echoed value; decoded, at most the policy's
     `output_bytes`, and possibly partial unless `kind` is ok. `error` is the program's own error, in
     lines of which the first says it all, or the reason of another kind; `warning` is what Python
-    said of a program that ran. `ends_empty` tells that the echoed value is an empty text, of which
-    `output` shows nothing. `violations` is set for rejected and syntax_error.
+    said of a program that ran, and which of its `pictures` are left out. `ends_empty` tells that
+    the echoed value is an empty text, of which `output` shows nothing. `violations` is set for
+    rejected and syntax_error.
     """
 
     kind: Kind
@@ -34,6 +36,7 @@ class Outcome:
     cpu_seconds: float = 0.0
     wall_seconds: float = 0.0
     max_rss_kib: int = 0
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Report:
     cpu_seconds: float
     max_rss_kib: int
     ends_empty: bool = False
+    picture_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ _REPORTED: dict[int, Reported] = {
 
 def read_report(data: bytes, policy: Policy) -> Report:
     """Return what any bytes from a guest say, numbers brought within the policy's bounds."""
-    verdict, cpu_microseconds, max_rss_kib, error = protocol.unpack_report(data)
+    verdict, cpu_microseconds, max_rss_kib, error, picture_bytes = protocol.unpack_report(data)
     if verdict not in _REPORTED:
         verdict, error = protocol.ERROR, "the program wrote where only its report belongs"
     return Report(
@@ -87,6 +91,7 @@ def read_report(data: bytes, policy: Policy) -> Report:
         cpu_seconds=min(max(cpu_microseconds / 1e6, 0.0), float(policy.rlimits.cpu_seconds)),
         max_rss_kib=min(max(max_rss_kib, 0), policy.rlimits.address_space_mib * 1024),
         ends_empty=verdict == protocol.EMPTY_TEXT,
+        picture_bytes=picture_bytes if _REPORTED[verdict] == "ok" else 0,
     )
 
 
@@ -98,8 +103,11 @@ def read_ending(data: bytes) -> Ending:
 def outcome_of(
     word: Report | Ending, output: bytes, wall_seconds: float, policy: Policy
 ) -> Outcome:
-    """Return the outcome of a program that printed `output`."""
+    """Return the outcome of a program that wrote `output`, with its pictures at the end."""
     kind, error = _judge(word, policy) if isinstance(word, Ending) else (word.kind, word.error)
+    drawn = word.picture_bytes if isinstance(word, Report) else 0
+    end_of_text = max(len(output) - drawn, 0)
+    pictures, left_out = _pictures(output[end_of_text:])
     limit = {
         "cpu_limit": f"computed longer than {policy.rlimits.cpu_seconds} s",
         "wall_limit": f"ran longer than {policy.limits.wall_seconds} s",
@@ -108,14 +116,26 @@ def outcome_of(
     }
     return Outcome(
         kind=kind,
-        output=output.decode("utf-8", "replace"),
+        output=output[:end_of_text][: policy.limits.output_bytes].decode("utf-8", "replace"),
         error="" if kind == "ok" else error or limit.get(kind, ""),
-        warning=error if kind == "ok" else "",
+        warning="\n".join(filter(None, (error, left_out))) if kind == "ok" else "",
         ends_empty=isinstance(word, Report) and word.ends_empty,
         cpu_seconds=word.cpu_seconds,
         wall_seconds=wall_seconds,
         max_rss_kib=word.max_rss_kib,
+        pictures=pictures,
     )
+
+
+def _pictures(data: bytes) -> tuple[tuple[Picture, ...], str]:
+    """Return the pictures in what a guest wrote, and a sentence on what is none."""
+    found, left_out = [], ""
+    for each in protocol.unpack_pictures(data):
+        try:
+            found.append(picture(each))
+        except NotAPicture as error:
+            left_out = f"A picture is left out: {error}."
+    return tuple(found), left_out
 
 
 def _judge(ending: Ending, policy: Policy) -> tuple[Kind, str]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import _random
 import _socket
+import builtins
 import ctypes
 import gc
 import importlib
@@ -50,6 +51,7 @@ from sandbox.kernel import confine, landlock
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _DESCRIPTORS = struct.Struct("@4i")
@@ -94,7 +96,11 @@ class _Zygote:
     def __init__(self, control: _socket.socket, config: protocol.Configuration) -> None:
         self.control = control
         self.config = config
+        self.descriptors = -1  # a folder of links to what this process has open
+        if config["has_libraries"]:  # later there is no /proc
+            self.descriptors = os.open("/proc/self/fd", os.O_RDONLY)
         self.world = _world(config)
+        self.prelude_names: list[str] = []
         self.rlimits = tuple((which, limit) for which, limit in config["rlimits"])
         self.filter = bytes.fromhex(config["filter"]) or None
         self.ruleset: tuple[int, int] | None = None
@@ -107,6 +113,8 @@ class _Zygote:
         self.awaited: dict[int, _Child] = {}  # by status pipe, while someone can read that
         self.idle: dict[int, _Child] = {}  # by number
         self.running: dict[_Child, float] = {}  # and when their time is over
+        # Twice the output's limit, for a page of a pipe may stay half empty.
+        self.pipe_bytes = 2 * config["output_bytes"] + config["picture_bytes"]
         self.watch_at = 0.0  # when to read the clocks of those that run
         self.poll = select.epoll()
         self.next = (0, 0, 0, 0)  # of the guest that is forked: identity, program, output, report
@@ -116,12 +124,22 @@ class _Zygote:
         layers = self._layers(0)
         layers.filter = bytes.fromhex(self.config["warm_up_filter"])
         steps = confine.prepare(layers)
+        self.prelude_names = run_prelude(
+            self.world, self.config, lambda program: self._try_a_guest(steps, "prelude", program)
+        )
         for program in self.config["warm_up"]:
-            self._try_a_guest(steps, program)
-        for statements, expression in (*self.config["warm_up"], *[("", "2+2")] * _REHEARSALS):
-            if error := guest.rehearse(statements, expression, self.world.main.__dict__.copy()):
-                raise confine.LayerError("warm_up", f"{_shown((statements, expression))}: {error}")
+            self._try_a_guest(steps, "warm_up", program)
+        for program in (*self.config["warm_up"], *[("", "2+2")] * _REHEARSALS):
+            _rehearse("warm_up", program, self.world.main.__dict__.copy(), self.world.show)
             confine.apply(_NO_STEPS)
+        if self.config["has_libraries"]:
+            from sandbox.fork_server import libraries
+
+            libraries.forget_drawing()
+            known = {self.control.fileno(), self.poll.fileno(), *(self.ruleset or ())[:1]}
+            if files := libraries.open_files(self.descriptors, known):
+                raise confine.LayerError("warm_up", f"files are left open: {', '.join(files)}")
+            os.close(self.descriptors)
         self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
         self._seed()
 
@@ -148,7 +166,10 @@ class _Zygote:
         return in_force
 
     def _try_a_guest(
-        self, steps: tuple[confine.Step, ...], program: tuple[str, str] | None = None
+        self,
+        steps: tuple[confine.Step, ...],
+        layer: str = "guest",
+        program: tuple[str, str] | None = None,
     ) -> None:
         """Confine a guest, and run a program in it, which its limits end. Raises LayerError."""
         ours, theirs = os.pipe()
@@ -158,8 +179,9 @@ class _Zygote:
             try:
                 signal.alarm(math.ceil(self.config["wall_seconds"]))
                 confine.apply(steps)
-                if program and (error := guest.rehearse(*program, self.world.main.__dict__.copy())):
-                    raise confine.LayerError("warm_up", f"{_shown(program)}: {error}")
+                if program:
+                    names = self.world.main.__dict__.copy()
+                    _rehearse(layer, program, names, self.world.show)
                 os.write(1, b"{}")
             except confine.LayerError as error:
                 reason = str(error).removeprefix(f"{error.layer}: ")
@@ -172,10 +194,11 @@ class _Zygote:
         _, status = os.waitpid(pid, 0)
         if report != b"{}":
             failed = json.loads(report or b"{}")
-            layer, reason = "guest", f"wait status {status}"
+            reason = f"wait status {status}"
             if program:
-                layer = "warm_up"
-                reason = f"{_shown(program)}: it did not end within its limits ({reason})"
+                reason = (
+                    f"{program[0] or program[1]!r}: it did not end within its limits ({reason})"
+                )
             raise confine.LayerError(failed.get("layer", layer), failed.get("reason", reason))
 
     def _layers(self, identity: int) -> confine.Layers:
@@ -276,9 +299,8 @@ class _Zygote:
         take_output, output = os.pipe2(os.O_NONBLOCK)
         take_report, report = os.pipe2(os.O_NONBLOCK)
         take_status, status = os.pipe()
-        # Twice the limit, as a page of a pipe may stay half empty. Where the user's budget for
-        # pipes is spent (pipe(7)), output is cut earlier.
-        _fcntl(output, _F_SETPIPE_SZ, 2 * self.config["output_bytes"])
+        # Where the user's budget for pipes is spent (pipe(7)), output is cut earlier.
+        _fcntl(output, _F_SETPIPE_SZ, self.pipe_bytes)
         self._seed()
         self.next = identity, program, output, report
         pid = _fork()
@@ -369,13 +391,45 @@ def _world(config: protocol.Configuration) -> guest.World:
             importlib.import_module(name)
         except ImportError:  # not in every version of Python
             pass
+    show = None
+    if config["has_libraries"]:
+        from sandbox.fork_server import display, libraries
+
+        libraries.keep_readable_fonts(_readable_paths(config["readable_paths"]))
+        show = display.shows(config["picture_bytes"])
     return guest.prepare(
         preloaded={name: views[module] for name, module in config["preloaded"].items()},
         removed=config["dangerous_names"],
         views=views,
         allowed=frozenset(given),
         output_bytes=config["output_bytes"],
+        show=show,
     )
+
+
+def run_prelude(
+    world: guest.World, config: protocol.Configuration, attempt: Callable[[tuple[str, str]], None]
+) -> list[str]:
+    """Run the policy's prelude, each program after an `attempt`; return the names that it adds.
+
+    Those of Python and of `preloaded` stay what they are.
+    """
+    names = world.main.__dict__
+    own = names.copy()
+    for program in config["prelude"]:
+        attempt(program)
+        _rehearse("prelude", program, names, world.show)
+    for name in names.keys() & vars(builtins).keys() - own.keys():
+        del names[name]
+    names.update(own)
+    return sorted(names.keys() - own.keys())
+
+
+def _rehearse(
+    layer: str, program: tuple[str, str], namespace: dict[str, Any], show: guest.Show
+) -> None:
+    if error := guest.rehearse(*program, namespace, show):
+        raise confine.LayerError(layer, f"{program[0] or program[1]!r}: {error}")
 
 
 def _readable_paths(paths: list[str]) -> list[str]:
@@ -406,16 +460,15 @@ def _end_with_the_function(control: _socket.socket) -> None:
     _fcntl(control.fileno(), _F_SETFL, os.O_ASYNC)
 
 
-def _shown(program: tuple[str, str]) -> str:
-    return repr(program[0] or program[1])
-
-
 def _start(control: _socket.socket) -> _Zygote | None:
     """Return the zygote that the configuration asks for, and report; None where it cannot be."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (min(_START_CPU_SECONDS, soft % 2**64), hard))
     config: protocol.Configuration = protocol.unpack_json(control.recv(1 << 20))
     _end_with_the_function(control)
+    if config["has_libraries"]:  # 40 KiB that no other zygote needs
+        for name in ("display", "libraries"):
+            importlib.import_module(f"sandbox.fork_server.{name}")
     sys.path.pop(0)  # guests import nothing from the project
     sys.set_int_max_str_digits(0)  # CPU is bounded in the guest, so length need not be
     warnings.simplefilter("ignore")
@@ -424,7 +477,7 @@ def _start(control: _socket.socket) -> _Zygote | None:
         zygote = _Zygote(control, config)
         layers = zygote.install_layers()
         zygote.warm_up()
-        report: dict[str, Any] = {"layers": layers}
+        report: dict[str, Any] = {"layers": layers, "prelude_names": zygote.prelude_names}
     except confine.LayerError as error:
         report = {"failed": error.layer, "reason": str(error)}
     except Exception as error:

@@ -14,6 +14,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -32,8 +33,10 @@ from sandbox.fork_server.outcome import (
     read_report,
 )
 from sandbox.fork_server.program import split
+from sandbox.fork_server.slots import Slots
 from sandbox.kernel import cgroup, seccomp, syscalls
 from sandbox.kernel.layers import CURES, KEEPS_SECRETS
+from sandbox.policy.libraries import libraries
 from sandbox.policy.loader import Policy
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +49,7 @@ from sandbox.fork_server import guest, zygote
 if world := zygote.main():
     guest.main(world)
 """
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0  # with libraries it takes 1.2 s, and 10 times that on a busy machine
 _GUEST_SECONDS = 1.0  # a thousand times what a guest needs to be prepared
 # How late a zygote may be, on a busy machine, with the end of a program whose time it has over.
 # Then it is stuck, and replaced.
@@ -145,11 +148,14 @@ def configuration(policy: Policy) -> protocol.Configuration:
     return {
         "allowed_imports": dict(policy.allowed_imports),
         "preloaded": dict(policy.preloaded),
+        "prelude": [split(program, parse(program)) for program in policy.prelude],
         "warm_up": [split(program, parse(program)) for program in policy.warm_up],
+        "has_libraries": bool(libraries(policy)),
         "dangerous_names": sorted(policy.dangerous_names),
         "dangerous_attrs": sorted(policy.dangerous_attrs),
         "readable_paths": list(policy.readable_paths),
         "output_bytes": policy.limits.output_bytes,
+        "picture_bytes": policy.limits.picture_bytes,
         "wall_seconds": policy.limits.wall_seconds,
         "cpu_seconds": policy.rlimits.cpu_seconds,
         "prepared": policy.limits.prepared_guests,
@@ -169,16 +175,23 @@ def configuration(policy: Policy) -> protocol.Configuration:
 class ZygoteProcess:
     """A started zygote and the guests that it has prepared; `layers` is what it reported."""
 
-    def __init__(self, policy: Policy, config: protocol.Configuration | None = None) -> None:
-        """Start the zygote. Raises SandboxUnavailable. Only tests pass a `config` of their own."""
+    def __init__(
+        self,
+        policy: Policy,
+        config: protocol.Configuration | None = None,
+        slots: Slots | None = None,
+    ) -> None:
+        """Start the zygote, with slots of its own if it does not share another's.
+
+        Raises SandboxUnavailable. Only tests pass a `config` of their own.
+        """
         self.policy = policy
+        self.prelude_names: frozenset[str] = frozenset()
         self.started = time.monotonic()
         self.served = 0
         self.running = 0
-        self._waiting = 0
-        self._pace = 0.0  # seconds from one slot's release to the next, while all are taken
+        self.slots = slots or Slots(policy.limits.concurrent_guests)
         self._lock = threading.Lock()
-        self._slots = threading.BoundedSemaphore(policy.limits.concurrent_guests)
         try:
             self.layers = self._start(config or configuration(policy))
         except OSError as error:
@@ -195,6 +208,7 @@ class ZygoteProcess:
             answer = self._launch({**config, "namespaces": False})
         if "failed" in answer:
             self._refuse(answer["failed"], answer["reason"])
+        self.prelude_names = frozenset(answer["prelude_names"])
         layers: dict[str, str] = answer["layers"]
         for layer in sorted(self.policy.required_layers | {KEEPS_SECRETS}):
             if not any(layers.get(one) for one in layer.split(" or ")):
@@ -203,15 +217,25 @@ class ZygoteProcess:
 
     def _refuse(self, layer: str, reason: str) -> None:
         self.close()
-        if layer == "warm_up":
+        if layer in ("prelude", "warm_up"):
             raise SandboxUnavailable(
-                f"a program of warm_up cannot run ({reason}); cure: correct or delete it in "
-                "policy.yaml"
+                f"a program of {layer} cannot run ({reason}); cure: correct or delete it in "
+                f"{self.policy.path.name}"
             )
         cure = CURES.get(layer, "see SECURITY.md for what each layer needs")
         raise SandboxUnavailable(f"layer {layer} is not in force ({reason}); cure: {cure}")
 
     def _launch(self, config: protocol.Configuration) -> dict[str, Any]:
+        if not config["has_libraries"]:
+            return self._execute(config, _environment())
+        # matplotlib insists on a folder of its own to write to; a guest finds none.
+        with tempfile.TemporaryDirectory() as folder:
+            drawing = {"MPLBACKEND": "agg", "MPLCONFIGDIR": folder}
+            return self._execute(config, _environment() | drawing)
+
+    def _execute(
+        self, config: protocol.Configuration, environment: dict[str, str]
+    ) -> dict[str, Any]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control = ours
         message = protocol.pack_json(config)
@@ -226,7 +250,7 @@ class ZygoteProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd=_ROOT,
-                env=_environment(),
+                env=environment,
                 start_new_session=True,
             )
             undone.pop_all()
@@ -271,31 +295,20 @@ class ZygoteProcess:
     def run(self, program: bytes, timeout: float) -> Outcome:
         """Run one program, as `program.encode` returns it, in a guest of its own.
 
-        It may wait `timeout` seconds for a slot; if those that wait already will, by the time that
-        programs took lately, need longer, the outcome is busy at once. Raises ZygoteGone and
-        KilledFromOutside.
+        The outcome is busy where no slot is free within `timeout` seconds, or is expected to be.
+        Raises ZygoteGone and KilledFromOutside.
         """
-        with self._lock:
-            is_hopeless = self._waiting * self._pace > timeout
-            self._waiting += not is_hopeless
-        if is_hopeless:
-            return _BUSY
-        has_slot = self._slots.acquire(timeout=timeout)
-        with self._lock:
-            self._waiting -= 1
-            self.running += has_slot
-            self.served += has_slot
-        if not has_slot:
-            return _BUSY
-        started = time.monotonic()
-        try:
-            return self._run(program)
-        finally:
-            seconds = time.monotonic() - started
+        with self.slots.slot(timeout) as has_slot:
+            if not has_slot:
+                return _BUSY
             with self._lock:
-                self.running -= 1
-                self._pace += (seconds / self.policy.limits.concurrent_guests - self._pace) / 8
-            self._slots.release()
+                self.running += 1
+                self.served += 1
+            try:
+                return self._run(program)
+            finally:
+                with self._lock:
+                    self.running -= 1
 
     def _run(self, program: bytes) -> Outcome:
         started = time.monotonic()
@@ -303,7 +316,8 @@ class ZygoteProcess:
         try:
             self._start_clock(guest)
             word = self._wait(guest)
-            output = _drain(guest.output, self.policy.limits.output_bytes)
+            limits = self.policy.limits
+            output = _drain(guest.output, limits.output_bytes + limits.picture_bytes)
         finally:
             guest.close()
         seconds = time.monotonic() - started

@@ -36,7 +36,7 @@ LINE_END = re.compile("\r\n|\r|\n")
 _ALIGN = "align this line with its neighbours; an entry of a list begins with `- `"
 _QUOTE = "put the value in 'single quotes'"
 
-PROGRAMS = ("warm_up",)  # lists whose entries may have several lines
+PROGRAMS = ("prelude", "warm_up")  # lists whose entries may have several lines
 _RUNS_ON = "{} that begins here runs on over several lines"
 
 # PyYAML's complaint -> what to do about it.

@@ -80,6 +80,7 @@ class Limits:
     zygote_guests: int
     zygote_minutes: int
     input_bytes: int = 0
+    picture_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ class Policy:
     version: int
     allowed_imports: Mapping[str, tuple[str, ...] | None]
     preloaded: Mapping[str, str]
+    prelude: tuple[str, ...]
     warm_up: tuple[str, ...]
     dangerous_names: frozenset[str]
     dangerous_attrs: frozenset[str]
@@ -145,6 +147,7 @@ def parse_policy(document: Document) -> Policy:
         version=value["version"],
         allowed_imports=MappingProxyType(_imports(value["allowed_imports"])),
         preloaded=MappingProxyType(value["preloaded"]),
+        prelude=tuple(value.get("prelude", ())),
         warm_up=tuple(value.get("warm_up", ())),
         dangerous_names=frozenset(value["dangerous_names"])
         | ({"input"} if not value["limits"].get("input_bytes") else set()),

@@ -54,7 +54,7 @@ class InterpreterEachTime(Sandbox):
                     pass_fds=[theirs],
                     check=False,
                 )
-            verdict, microseconds, _, error = protocol.unpack_report(report.read())
+            verdict, microseconds, _, error, _ = protocol.unpack_report(report.read())
         kind: Kind = "ok" if verdict == protocol.OK else "error"
         return Outcome(kind, result.stdout.decode(), error, cpu_seconds=microseconds / 1e6)
 

@@ -21,6 +21,7 @@ def main() -> None:
     """Be the interpreter: import, confine, and run the program that comes on descriptor 0."""
     config = json.loads(sys.argv[1])
     world = zygote._world(config)
+    zygote.run_prelude(world, config, lambda _: None)
     readable = zygote._readable_paths(config["readable_paths"])
     os.dup2(int(sys.argv[2]), 3)
     abi = landlock.abi()

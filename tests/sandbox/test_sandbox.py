@@ -29,9 +29,8 @@ def own_sandbox(policy: Policy) -> Iterator[Sandbox]:
 
 
 def zygote_pid(sandbox: Sandbox) -> int:
-    process = sandbox._process
-    assert process is not None
-    return process.pid
+    assert sandbox._serving is not None
+    return sandbox._serving.plain.process.pid
 
 
 def descendants(pid: int) -> list[int]:

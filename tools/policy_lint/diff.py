@@ -61,7 +61,7 @@ def compare(old: Subject, new: Subject) -> Iterator[Finding]:
     yield from _lists(before, after, new)
     yield from _given(before, after, new)
     yield from _preloaded(before, after, new)
-    yield from _warm_up(before, after, new)
+    yield from _programs(before, after, new)
     yield from _words(before, after, new)
     yield from _numbers(before, after, new)
     yield from _syscalls(before, after, new)
@@ -145,10 +145,14 @@ def _preloaded(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]
             yield _change(None, place, message, name)
 
 
-def _warm_up(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    if before.warm_up != after.warm_up:
-        message = "warm_up has other programs: what guests find warm changes, not what they may do"
-        yield _change(None, new.document.place(("warm_up",), key=True), message)
+def _programs(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
+    for field, what in (
+        ("prelude", "which names guests find changes"),
+        ("warm_up", "what guests find warm changes"),
+    ):
+        if getattr(before, field) != getattr(after, field):
+            message = f"{field} has other programs: {what}, not what they may do"
+            yield _change(None, new.document.place((field,), key=True), message)
 
 
 def _words(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:

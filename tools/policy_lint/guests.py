@@ -1,7 +1,7 @@
 """What guests of the real sandbox say of a policy; nothing of a policy runs anywhere else.
 
 The zygote here imports none but modules that are known to do nothing but compute. Others, and the
-programs of warm_up, run in guests whose layers do not depend on what the file says.
+programs of prelude and warm_up, run in guests whose layers do not depend on what the file says.
 """
 
 import json
@@ -108,6 +108,7 @@ class Guests:
         # As the bot serves it, but for programs and modules that anybody may have written.
         self.served = replace(
             policy,
+            prelude=(),
             warm_up=(),
             allowed_imports=self.trusted,
             preloaded={n: m for n, m in policy.preloaded.items() if m in self.trusted},
@@ -171,7 +172,12 @@ class Guests:
         return dict(json.loads(trial.last_line))
 
     def rehearse(self, program: str) -> Outcome:
-        """Run a program of warm_up, in a guest with the policy's limits and every layer."""
+        """Run a program of prelude or, after all of these, of warm_up.
+
+        It has the policy's limits and every layer.
+        """
+        if program not in self.policy.prelude:
+            program = "\n".join((*self.policy.prelude, program))
         others = self.policy.allowed_imports.keys() - self.trusted
         names = {n: m for n, m in self.policy.preloaded.items() if m in others}
         words = set(re.findall(r"\w+", program))

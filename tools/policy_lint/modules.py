@@ -10,7 +10,8 @@ _GIVES = {
         fnmatch gettext glob gzip io linecache locale logging lzma mailbox mimetypes netrc nt ntpath
         os pathlib plistlib posix posixpath py_compile pyclbr shelve shutil site sqlite3 stat
         sysconfig tabnanny tarfile tempfile tokenize wave xml zipapp zipfile zipimport zoneinfo
-        aifc chunk crypt imghdr sndhdr sunau uu cgi nturl2path genericpath pandas PIL matplotlib""",
+        aifc chunk crypt imghdr sndhdr sunau uu cgi nturl2path genericpath pandas PIL matplotlib
+        mpl_toolkits""",
     "the network": """
         asyncio asynchat asyncore email ftplib http imaplib mailcap nntplib poplib select selectors
         smtpd smtplib socket socketserver ssl telnetlib urllib uuid webbrowser wsgiref xmlrpc cgitb

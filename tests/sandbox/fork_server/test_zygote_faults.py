@@ -80,8 +80,8 @@ def test_without_descriptors_answers_wait_and_the_zygote_stays(own_sandbox: Sand
 
 def test_a_guest_that_nobody_waits_for_any_more_is_ended(own_sandbox: Sandbox) -> None:
     """As when the function is killed: its ends of the pipes are closed without a word."""
-    process = own_sandbox._process
-    assert process is not None
+    assert own_sandbox._serving is not None
+    process = own_sandbox._serving.plain.process
     guest = process._acquire_guest()
     process._start_clock(guest)
     guest.send(encode("import time\ntime.sleep(60)", unchecked=True))
@@ -100,8 +100,9 @@ def test_a_zygote_that_cannot_be_started_is_an_answer_and_heals(
 
     with monkeypatch.context() as patch:
         patch.setattr("sandbox.fork_server.zygote_process.subprocess.Popen", no_process)
-        assert own_sandbox._process is not None
-        own_sandbox._process._process.kill()
-        own_sandbox._process._process.wait()
+        assert own_sandbox._serving is not None
+        process = own_sandbox._serving.plain.process
+        process.kill()
+        process._process.wait()
         assert own_sandbox.run("2+2").kind == "unavailable"
     assert own_sandbox.run("2+2").output == "4\n"

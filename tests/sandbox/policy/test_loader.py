@@ -557,10 +557,10 @@ def test_every_part_of_the_schema_is_described_and_closed() -> None:
 def test_every_field_is_required_but_for_what_allows_and_forbids_nothing() -> None:
     schema = json.loads(SCHEMA_FILE.read_text())
     whole = schema["else"]  # of a policy that extends no other
-    assert set(whole["required"]) == set(schema["properties"]) - {"warm_up", "extends"}
+    assert set(whole["required"]) == set(schema["properties"]) - {"prelude", "warm_up", "extends"}
     for name, part in whole["properties"].items():
         fields = set(schema["properties"][name]["properties"])
-        assert set(part["required"]) == fields - {"input_bytes"}
+        assert set(part["required"]) == fields - {"input_bytes", "picture_bytes"}
 
 
 def test_an_editor_is_offered_what_the_project_has() -> None:

@@ -1,0 +1,355 @@
+"""sympy, mpmath, numpy and matplotlib under maths.yaml: what they answer, and no way out."""
+
+import io
+import re
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import pytest
+
+from sandbox.fork_server.zygote_process import ZygoteProcess
+from sandbox.policy.libraries import with_libraries, without_libraries
+from sandbox.policy.loader import Policy
+from sandbox.sandbox import Sandbox, SandboxUnavailable
+from tests.sandbox.guests import guests
+from tools.policy_lint import main as lint
+
+for module in ("matplotlib", "sympy"):
+    pytest.importorskip(module, reason="the packages of function/maths.txt are not installed")
+
+INTEGRAL = "integrate(exp(-x**2), (x, -oo, oo))"
+QUESTIONS = {
+    "sqrt(8)": "2*sqrt(2) ≈ 2.8284271247",
+    "sin(1)": "sin(1) ≈ 0.84147098481",
+    "Rational(1, 3) + Rational(1, 6)": "1/2 ≈ 0.5",
+    "sqrt(-2)": "sqrt(2)*I ≈ 1.4142135624*I",
+    "N(pi, 30)": "3.14159265358979323846264338328",
+    "factorial(20)": "2432902008176640000",
+    "I**2, oo, 3 + 2*I": "(-1, oo, 3 + 2*I)",
+    INTEGRAL: "sqrt(pi) ≈ 1.7724538509",
+    "integrate(sin(x)**2, x)": "x/2 - sin(x)*cos(x)/2",
+    "integrate(x*exp(-2*x), (x, 0, oo))": "1/4 ≈ 0.25",
+    "diff(sin(x)*exp(x), x)": "exp(x)*sin(x) + exp(x)*cos(x)",
+    "limit((1 + 1/n)**n, n, oo)": "E ≈ 2.7182818285",
+    "series(cos(x), x, 0, 6)": "1 - x**2/2 + x**4/24 + O(x**6)",
+    "Sum(1/k**2, (k, 1, oo)).doit()": "pi**2/6 ≈ 1.6449340668",
+    "solve(x**2 - 2)": "[-sqrt(2), sqrt(2)] ≈ [-1.4142135624, 1.4142135624]",
+    "solve(x**2 - 5*x + 6, x)": "[2, 3]",
+    "solve([x + y - 3, x - y - 1], [x, y])": "{x: 2, y: 1}",
+    "factor(x**2 - y**2)": "(x - y)*(x + y)",
+    "factorint(360)": "{2: 3, 3: 2, 5: 1}",
+    "Eq(x, 1)": "Eq(x, 1)",
+    "Matrix([[1, 2], [3, 4]]).det()": "-2",
+    "Matrix([[1, 2], [3, 4]]).inv()": "⎡-2    1  ⎤\n⎢         ⎥\n⎣3/2  -1/2⎦",
+    "Piecewise((x, x > 0), (0, True))": "⎧x  for x > 0\n⎨\n⎩0  otherwise",
+    "Integral(x**2, (x, 0, 1))": "1\n⌠\n⎮  2\n⎮ x  dx\n⌡\n0\n≈ 0.33333333333",
+    "print(sqrt(8))": "2*sqrt(2)",
+    "lambdify(x, sin(x))(1)": "0.8414709848078965",
+    "S('1/3')": "1/3 ≈ 0.33333333333",
+    "from sympy.abc import q\nexpand((q + 1)**2)": "q**2 + 2*q + 1",
+    "re.sub('a', 'b', 'abc')": "bbc",
+    "x = 5\nx*2": "10",
+    "statistics.median([float(v) for v in '3.5 4.5 1'.split()])": "3.5",
+    "np.linalg.solve([[3.0, 1], [1, 2]], [9, 8])": "[2. 3.]",
+    "np.fft.fft(np.ones(4)).real": "[4. 0. 0. 0.]",
+    "np.mean([1, 2, 3, 4])": "2.5",
+    "import numpy as n\nn.arange(6).reshape(2, 3).sum(axis=0)": "[3 5 7]",
+    "np.linalg.inv(np.eye(300))[0, 0]": "1.0",
+    "mpmath.mp.dps = 30\n+mpmath.pi": "3.14159265358979323846264338328",
+    "from mpmath import quad, exp, inf\nquad(lambda t: exp(-t), [0, inf])": "1.0",
+}
+
+
+@pytest.mark.parametrize(("source", "output"), QUESTIONS.items())
+def test_they_answer_in_a_guest_under_every_layer(maths: Sandbox, source: str, output: str) -> None:
+    outcome = maths.run(source)
+    assert (outcome.kind, outcome.output, outcome.error) == ("ok", f"{output}\n", "")
+
+
+def ink(png: bytes, box: tuple[float, float, float, float] = (0, 0, 1, 1)) -> float:
+    """Return how much of a part of a picture, given in shares of its sides, is not white."""
+    image = pytest.importorskip("PIL.Image").open(io.BytesIO(png)).convert("L")
+    sides = (image.width, image.height) * 2
+    part = image.crop([round(share * side) for share, side in zip(box, sides, strict=True)])
+    return 1 - sum(part.histogram()[250:]) / (part.width * part.height)
+
+
+TITLE = (0, 0.02, 1, 0.11)
+DRAWINGS = [
+    "plot(sin(x), (x, -5, 5))",
+    "plt.plot([1, 2, 3])",
+    "plt.plot([1, 2, 3])\nplt.show()",
+    "plt.hist([1, 2, 2, 3])",
+    "plt.bar(['a', 'b'], [3, 1])",
+    "plt.pie([30, 70], labels=['да', 'нет'])",
+    "plt.boxplot([1, 2, 5])",
+    "plt.scatter([1, 2], [3, 4])\nplt.xlim(0, 3)",
+    "fig, ax = plt.subplots()\nax.plot([1, 2])\nfig",
+    "plt.style.use('ggplot')\nplt.imshow(np.eye(4), cmap='gray')",
+    "from mpl_toolkits.mplot3d import Axes3D\nax = plt.figure().add_subplot(projection='3d')\n"
+    "X, Y = np.meshgrid(np.arange(9), np.arange(9))\nax.plot_surface(X, Y, X * Y)",
+    "from sympy.plotting import plot3d\nplot3d(x*y, (x, -2, 2), (y, -2, 2))",
+    "plot_implicit(x**2 + y**2 - 1)",
+]
+
+
+@pytest.mark.parametrize("source", DRAWINGS)
+def test_what_is_drawn_is_a_picture_and_says_nothing(maths: Sandbox, source: str) -> None:
+    outcome = maths.run(source)
+    assert (outcome.kind, outcome.output, outcome.warning) == ("ok", "", ""), outcome
+    [picture] = outcome.pictures
+    assert (picture.width, picture.height) == (640, 480)
+    assert ink(picture.png) > 0.01
+    assert ink(picture.png, TITLE) < 0.01 or "3d" in source or "sin" in source
+
+
+@pytest.mark.parametrize(
+    "title", ["Title", "Рост за год", "Ωμέγα", "$\\frac{1}{\\sqrt{x^2}}$", "😀"]
+)
+def test_titles_are_drawn_in_every_guest(maths: Sandbox, title: str) -> None:
+    [picture] = maths.run(f"plt.plot([1])\nplt.title({title!r})").pictures
+    assert ink(picture.png, TITLE) > 0.002
+
+
+def test_what_is_printed_and_the_value_stand_beside_the_pictures(maths: Sandbox) -> None:
+    outcome = maths.run("print('two')\nplt.plot([1])\nplt.figure()\nplt.plot([2])\nnp.mean([1, 2])")
+    assert (outcome.output, len(outcome.pictures)) == ("two\n1.5\n", 2)
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "shown", "warning"),
+    [
+        ("for i in range(6): plt.figure()", "ok", 4, "Only the first 4 pictures are shown."),
+        ("plt.plot([1])\nplt.close()", "ok", 0, ""),
+        ("plt.plot([1])\n1/0", "error", 0, ""),
+        ("plt.plot([1])\nplt.title('$x')\nplt.title('$\\\\frac{1$')", "error", 0, ""),
+        (
+            "class P:\n    def _repr_png_(self): return b'GIF89a'\nplt, P()\nP()",
+            "ok",
+            0,
+            "A picture is left out: it is no PNG.",
+        ),
+    ],
+)
+def test_what_is_no_picture_is_said(
+    maths: Sandbox, source: str, kind: str, shown: int, warning: str
+) -> None:
+    outcome = maths.run(source)
+    assert (outcome.kind, len(outcome.pictures), outcome.warning) == (kind, shown, warning)
+
+
+def test_a_picture_that_is_too_large_is_drawn_smaller_or_left_out(maths: Sandbox) -> None:
+    noise = "plt.imshow(np.random.rand(700, 700, 3))\nplt.axis('off')\nplt.tight_layout(pad=0)\n"
+    outcome = maths.run(f"plt.figure(figsize=(8, 8), dpi=100)\n{noise}")
+    assert outcome.warning == ""
+    assert [picture.width for picture in outcome.pictures] == [400]
+    image = "Image.fromarray(numpy.random.randint(0, 255, (700, 700, 3), 'uint8'))"
+    outcome = maths.run(f"import numpy\nfrom PIL import Image\n{image}", unchecked=True)
+    assert outcome.pictures == ()
+    assert "larger than 768 KiB" in outcome.warning
+
+
+def test_a_forged_picture_is_refused_and_harms_nobody(maths: Sandbox) -> None:
+    for written in ("b'x'", "(9).to_bytes(4, 'little') + b'123456789'", "b'\\xff' * 9"):
+        source = f"import os, struct, numpy\npictures = {written}\nos.write(1, pictures)\n"
+        source += "os.write(3, struct.pack('=BqqI', 0, 0, 0, len(pictures)))\nos._exit(0)"
+        outcome = maths.run(source, unchecked=True)
+        assert (outcome.kind, outcome.output, outcome.pictures) == ("ok", "", ())
+    huge = "import os, struct, numpy\nos.write(1, b'text')\n"
+    huge += "os.write(3, struct.pack('=BqqI', 0, 0, 0, 2**32 - 1))\nos._exit(0)"
+    outcome = maths.run(huge, unchecked=True)
+    assert (outcome.kind, outcome.output, outcome.pictures) == ("ok", "", ())
+
+
+def test_no_program_pays_for_their_import(maths: Sandbox) -> None:
+    command = [sys.executable, "-I", "-c", "import mpmath, numpy, sympy, time\n"]
+    command[-1] += "print(time.process_time())"
+    import_seconds = float(subprocess.run(command, check=True, capture_output=True).stdout)
+    outcome = maths.run("sympy.expand((sympy.Symbol('x') + 1)**2)")
+    assert outcome.output == "x**2 + 2*x + 1\n"
+    assert outcome.cpu_seconds < import_seconds / 5
+
+
+def test_no_program_pays_for_what_a_warm_up_program_found_out(maths: Sandbox) -> None:
+    cold = Sandbox(replace(maths.policy, warm_up=()))
+    cold.start()
+    try:
+        seconds = cold.run(INTEGRAL).cpu_seconds
+    finally:
+        cold.close()
+    assert maths.run(INTEGRAL).cpu_seconds < seconds / 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "np.random.rand()",
+        "np.random.default_rng().random()",
+        "mpmath.rand()",
+        "sympy.randprime(1, 10**18)",
+        "sympy.randMatrix(1, 1, 0, 10**18)",
+    ],
+)
+def test_no_two_programs_draw_the_same_numbers(maths: Sandbox, source: str) -> None:
+    drawn = [maths.run(source).output for _ in range(12)]
+    assert "" not in drawn
+    assert len(set(drawn)) == len(drawn)
+
+
+def served(sandbox: Sandbox) -> tuple[int, int]:
+    """Return how many programs each of the two zygotes has served."""
+    status = sandbox.status()
+    return status["guests"]["served"], status["libraries"]["guests"]["served"]
+
+
+def test_only_a_program_that_needs_libraries_gets_a_guest_that_has_them(maths: Sandbox) -> None:
+    _, heavy = served(maths)
+    for source in ("2+2", "x = 3\nx*2", "math.sqrt(2)", "1 +", "for n in range(3): print(n)"):
+        maths.run(source)
+    assert served(maths)[1] == heavy
+    for source in ("x", "import sympy", "np.pi", "plt"):
+        maths.run(source)
+    assert served(maths)[1] == heavy + 4
+    assert "sympy" not in maths.run("import sys\nsorted(sys.modules)", unchecked=True).output
+
+
+def test_the_two_kinds_of_guests_share_slots_and_no_user_id(maths: Sandbox) -> None:
+    who = "import os\nos.getuid()"
+    if maths.status()["layers"]["uid"]:
+        drawn = {int(maths.run(who, unchecked=True).output) for _ in range(6)}
+        heavy = {int(maths.run(f"import numpy\n{who}", unchecked=True).output) for _ in range(6)}
+        assert not drawn & heavy
+    crowd = [
+        threading.Thread(
+            target=maths.run,
+            args=[f"import time, {name}\ntime.sleep(0.5)"],
+            kwargs={"unchecked": True},
+        )
+        for name in ("numpy", "math") * 4
+    ]
+    for thread in crowd:
+        thread.start()
+    while sum(running(maths)) < maths.policy.limits.concurrent_guests:
+        pass
+    most = max(sum(running(maths)) for _ in range(50))
+    for thread in crowd:
+        thread.join()
+    assert most == maths.policy.limits.concurrent_guests
+
+
+def running(sandbox: Sandbox) -> tuple[int, int]:
+    status = sandbox.status()
+    return status["guests"]["running"], status["libraries"]["guests"]["running"]
+
+
+def test_without_its_libraries_a_policy_serves_what_needs_none_and_says_why(
+    maths: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = replace(maths.policy, prelude=("from sympy import no_such_name",))
+    sandbox = Sandbox(broken)
+    sandbox.start()
+    try:
+        assert "no_such_name" in caplog.text
+        assert sandbox.run("2+2").output == "4\n"
+        outcome = sandbox.run("np.pi")
+        assert (outcome.kind, outcome.error) == (
+            "error",
+            "the libraries that this needs are out of order",
+        )
+        assert sandbox.status()["serving"] is True
+        assert sandbox.status()["libraries"]["serving"] is False
+        assert "no_such_name" in sandbox.status()["libraries"]["reason"]
+        sandbox.reload(maths.policy)
+        assert sandbox.run("np.pi").output == "3.141592653589793\n"
+        with pytest.raises(SandboxUnavailable, match="no_such_name"):
+            sandbox.reload(broken)
+        assert sandbox.run("np.pi").output == "3.141592653589793\n"
+    finally:
+        sandbox.close()
+
+
+def test_a_warm_up_that_leaves_files_open_is_refused_by_their_names(maths: Sandbox) -> None:
+    program = f"mpmath.mp.kept = lambdify([], 'open(\"{io.__file__}\")')()"
+    with pytest.raises(SandboxUnavailable, match=f"files are left open: {re.escape(io.__file__)}"):
+        ZygoteProcess(replace(with_libraries(maths.policy), warm_up=(program,)))
+
+
+def test_a_policy_without_libraries_is_in_one_part(policy: Policy) -> None:
+    assert without_libraries(policy) is policy
+
+
+WALK = """
+waiting, seen = [mpmath, np, plt, sympy], {}
+while waiting:
+    view = waiting.pop()
+    if id(view) not in seen:
+        seen[id(view)] = view.__name__
+        waiting += [one for one in vars(view).values() if isinstance(one, type(math).__base__)]
+print(" ".join({name.partition(".")[0] for name in seen.values()}))
+"""
+
+
+def test_no_public_name_leads_to_a_module_that_is_not_allowed(maths: Sandbox) -> None:
+    found = set(maths.run(WALK, unchecked=True).output.split())
+    assert found - {name.partition(".")[0] for name in maths.policy.allowed_imports} == set()
+    assert {"matplotlib", "numpy", "sympy"} <= found
+
+
+FORK = "__import__('os').fork() or __import__('os')._exit(0)"
+# Each prints REACHED where it gets what it wants.
+HOSTILE = {
+    "read a file": "print('REACHED', np.fromfile('/etc/passwd', 'u1')[:4])",
+    "read a text": "print('REACHED', np.genfromtxt('/etc/passwd', str, delimiter=chr(1))[0])",
+    "map a file": "print('REACHED', np.memmap('/etc/passwd', mode='r')[:4])",
+    "write numbers": "np.savetxt('/dev/null', np.ones(1))\nprint('REACHED')",
+    "write an array": "np.ones(1).tofile('/dev/null')\nprint('REACHED')",
+    "pickle an array": "np.ones(1).dump('/dev/null')\nprint('REACHED')",
+    "fork by f2py": "import numpy.f2py\nnumpy.f2py.os.fork() or os._exit(0)\nprint('REACHED')",
+    "run by f2py": "import numpy.f2py as f\nf.subprocess.run(['/bin/true'])\nprint('REACHED')",
+    "fork by the C library": "c = np.ctypeslib.ctypes.CDLL(None)\nchild = c.fork()\n"
+    "if child == 0: c._exit(0)\nprint('REACHED' * (child > 0))",
+    "fork by mpmath": "mpmath.libmp.backend.os.fork() or os._exit(0)\nprint('REACHED')",
+    "evaluate by identify": f"mpmath.identify(2, [{FORK!r}])\nprint('REACHED')",
+    "evaluate by parsing": f"sympy.parse_expr({FORK!r})\nprint('REACHED')",
+}
+# What no list of names closes: an ordinary function of sympy evaluates the text that it takes.
+UNSEEN = {
+    "evaluate by S": "S('open(\"/etc/pas\" \"swd\").read()')\nprint('REACHED')",
+    "run by lambdify": 'lambdify([], \'eval("_" "_import_" "_(chr(111)+chr(115)).fork()")\')()\n'
+    "print('REACHED')",
+    "write a plot": "plt.plot([1])\nplt.savefig('/dev/null')\nprint('REACHED')",
+    "read a style": "plt.style.use('/etc/pas' 'swd')\nprint('REACHED')",
+    "a file by a sine": 'sympy.sin(\'print("REACHED", open("/etc/pas" "swd").read())\')',
+    "a process by a sine": 'sympy.sin(\'print("REACHED", '
+    'eval("_" "_import_" "_(chr(111)+chr(115)).fork()"))\')',
+}
+
+
+PRELUDE = "import mpmath, numpy, os, sympy\nnp = numpy\n"
+
+
+def test_hostile_programs_are_contained(maths: Sandbox) -> None:
+    for what, source in (HOSTILE | UNSEEN).items():
+        assert maths.run(source).kind in ("rejected", "error"), what
+        outcome = maths.run(PRELUDE + source, unchecked=True)
+        assert outcome.kind in ("ok", "error"), (what, outcome)
+        assert "REACHED" not in outcome.output, what
+
+
+def test_what_the_checker_cannot_see_is_contained(maths: Sandbox) -> None:
+    for what, source in UNSEEN.items():
+        outcome = maths.run(source)
+        assert outcome.kind == "error", (what, outcome)
+        assert "REACHED" not in outcome.output, what
+
+
+def test_without_the_layers_all_of_them_would_reach_it(maths: Sandbox) -> None:
+    with guests(maths.policy, "uid", "rlimits", "landlock", "seccomp", "namespaces") as open_:
+        for what, source in (HOSTILE | UNSEEN).items():
+            assert "REACHED" in open_.run_source(PRELUDE + source).output, what
+
+
+def test_the_lint_has_nothing_more_to_say_of_the_policy(maths: Sandbox) -> None:
+    assert lint.main([str(maths.policy.path), "--strict"]) == 0
