@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--policy",
         type=Path,
-        default=ROOT / "policy.yaml",
+        default=os.environ.get("POLICY_PATH") or ROOT / "policy.yaml",
         metavar="FILE",
         help="instead of policy.yaml",
     )

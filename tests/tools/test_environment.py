@@ -52,6 +52,19 @@ def test_first_uses_at_once_make_one_environment_which_later_ones_reuse(
     assert run(command, tmp_path) == (0, results[0][0], "")
 
 
+def test_maths_brings_its_lock_and_its_policy(clone: Path) -> None:
+    (clone / "function/maths.txt").write_text("# nothing else\n")
+    script = "import os, sys; print(sys.prefix); print(os.environ.get('POLICY_PATH'))"
+    command = [str(clone / "tools/python"), "-c", script]
+    _, plain, _ = run(command, clone, MATHS="0")
+    _, with_maths, _ = run(command, clone, MATHS="1")
+    assert plain.splitlines()[1] == "None"
+    assert with_maths.splitlines()[1] == str(clone / "sandbox/policies/maths.yaml")
+    assert plain.splitlines()[0] != with_maths.splitlines()[0]
+    _, own, _ = run(command, clone, MATHS="1", POLICY_PATH="own.yaml")
+    assert own.splitlines()[1] == "own.yaml"
+
+
 def test_what_has_no_hash_is_not_installed(clone: Path) -> None:
     (clone / "setup.py").write_text("import setuptools; setuptools.setup(name='unhashed')")
     (clone / "function/requirements.txt").write_text(f"unhashed @ file://{clone}\n")
