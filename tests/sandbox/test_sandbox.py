@@ -246,10 +246,11 @@ def test_a_program_that_finds_no_place_in_time_is_told_so(policy: Policy) -> Non
 
 
 def test_who_would_wait_too_long_is_told_so_at_once(policy: Policy) -> None:
-    """Each program takes two seconds of the only place, so the last in the queue are hopeless."""
+    """Each program takes a second of the only slot, so the last in the queue are hopeless."""
+    brief = dataclasses.replace(policy, rlimits=dataclasses.replace(policy.rlimits, cpu_seconds=1))
     sandbox = Sandbox(
         with_limits(
-            policy, queue_seconds=3, concurrent_guests=1, prepared_guests=1, sender_concurrent=1
+            brief, queue_seconds=2, concurrent_guests=1, prepared_guests=1, sender_concurrent=1
         )
     )
     sandbox.start()
@@ -279,7 +280,9 @@ def test_status_counts_the_guests_that_wait_and_those_that_run(own_sandbox: Sand
     prepared = own_sandbox.policy.limits.prepared_guests
     eventually(lambda: counts() == (prepared, 0))
     with ThreadPoolExecutor(2) as pool:
-        programs = [pool.submit(own_sandbox.run, "while True: pass") for _ in range(2)]
+        programs = [
+            pool.submit(own_sandbox.run, "for i in range(2 * 10**7): pass") for _ in range(2)
+        ]
         eventually(lambda: (counts(), len(guests(own_sandbox))) == ((prepared, 2), prepared + 2))
         for program in programs:
             program.result()
