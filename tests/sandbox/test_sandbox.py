@@ -245,6 +245,29 @@ def test_a_program_that_finds_no_place_in_time_is_told_so(policy: Policy) -> Non
     sandbox.close()
 
 
+def test_slots_are_given_in_the_order_of_arrival(policy: Policy) -> None:
+    """However busy one user is, another's program waits for those that came before, no longer."""
+    one = with_limits(policy, concurrent_guests=1, prepared_guests=1, sender_concurrent=1)
+    sandbox = Sandbox(one)
+    sandbox.start()
+    ended: list[str] = []
+    stop = threading.Event()
+
+    def ask(name: str) -> None:
+        while not stop.is_set():
+            assert sandbox.run("sum(range(10**6))").kind == "ok"
+            ended.append(name)
+
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(ask, name) for name in "abc"]
+        eventually(lambda: len(ended) > 30, seconds=60)
+        stop.set()
+        for each in asked:
+            each.result()
+    sandbox.close()
+    assert min(ended[:30].count(name) for name in "abc") >= 7
+
+
 def test_who_would_wait_too_long_is_told_so_at_once(policy: Policy) -> None:
     """Each program takes a second of the only slot, so the last in the queue are hopeless."""
     brief = dataclasses.replace(policy, rlimits=dataclasses.replace(policy.rlimits, cpu_seconds=1))
