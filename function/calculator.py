@@ -44,9 +44,9 @@ class Answer:
     `outcome` is as the sandbox gave it. All other texts are sanitised, redacted, and "" for none:
     they are what a chat may see. Of a long output, `output` is the beginning and `end` the end,
     with `omitted` characters between; `document` is all of it, where that was asked for.
-    `expression` is the program where its value is what was printed, so that `4 = 2+2` makes sense,
-    or one in each line for the lines of `output`; `excerpt` is the line of a syntax error with a
-    caret below. `others` are values of the text read otherwise, and how: 1024 and 2**10 for `2^10`.
+    `expression` is the program where its value is what was printed, so that `4 = 2+2` makes sense;
+    `excerpt` is the line of a syntax error with a caret below. `others` are values of the text read
+    otherwise, and how: 1024 and 2**10 for `2^10`.
     """
 
     outcome: Outcome
@@ -123,8 +123,8 @@ def calculate(
     if reader and program.calculation and outcome.kind == "ok":
         output = reader.shown(program, output)
     expression = program.calculation or (source if _is_expression(source, module) else "")
-    if program.lines:
-        output, expression = _by_line(program.lines, output)
+    if program.lines:  # the values alone, as a console prints them
+        output, expression = "\n".join(each for each in output.split("\n") if each != "None"), ""
     elif outcome.kind != "ok" or "input(" in source:  # it printed more than its value, or less
         expression = ""
     others = reader.others(program, outcome)[:OTHERS_SHOWN] if reader and inline else ()
@@ -154,15 +154,6 @@ def calculate(
 
 def _shown(text: str, secrets: list[str]) -> str:
     return redact(sanitise(text), secrets) if text else ""
-
-
-def _by_line(lines: tuple[str, ...], output: str) -> tuple[str, str]:
-    """The values that expressions printed, and these, without those that have none."""
-    values = output.removesuffix("\n").split("\n") if output else []
-    if len(values) > len(lines):  # one has several lines
-        return output, ""
-    pairs = [pair for pair in zip(values, lines, strict=False) if pair[0] != "None"]
-    return "\n".join(value for value, _ in pairs), "\n".join(line for _, line in pairs)
 
 
 def _is_expression(source: str, tree: ast.Module | Unparsed | None) -> bool:

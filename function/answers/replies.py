@@ -52,17 +52,16 @@ def render(
         return lines([parts("No output."), *notes] if is_ok else notes)
     room -= sum(units(text_of(note)) + 1 for note in notes)
     shown = cut(answer.output, room, answer.end, answer.omitted)
-    pairs = zip(answer.output.split("\n"), answer.expression.split("\n"), strict=False)
-    echo = "\n".join(f"{value} = {expression}" for value, expression in pairs)
+    echo = f"{answer.output} = {answer.expression}"
     if has_value(answer) and not compact and units(echo) <= room:
         shown = echo
     return lines([(code(shown),), *notes])
 
 
 def has_value(answer: Answer) -> bool:
-    """Whether what was printed is the value of an expression, or in each line of one."""
-    is_whole = answer.output and answer.expression and not answer.omitted
-    return bool(is_whole) and answer.output.count("\n") == answer.expression.count("\n")
+    """Whether what was printed is the value of an expression, in one line."""
+    is_line = answer.output and not answer.omitted and "\n" not in answer.output
+    return bool(is_line and answer.expression)
 
 
 def lines(texts: Iterable[Parts]) -> Parts:

@@ -29,7 +29,8 @@ def reread(program: Program, outcome: Outcome) -> Program | None:
         return None
     if len(found := others(program, outcome)) == 1:
         return found[0]
-    return None if found or outcome.kind == "ok" else _typeset(program.typed)
+    is_unknown = outcome.error.startswith("NameError") and not found
+    return _typeset(program.typed) if is_unknown else None
 
 
 def others(program: Program, outcome: Outcome) -> tuple[Program, ...]:

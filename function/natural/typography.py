@@ -61,9 +61,10 @@ _FENCED = re.compile(
 _MARGIN = re.compile(r"(?:>|\d+[.)]) ?(?=[^\n])")  # of a quotation, of numbered lines
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
 _ESCAPED = re.compile(r"\\([*_`~])")
-_PASTED = re.compile("|".join([_CONSOLE.pattern, *_ENTITIES]))
 _KEYWORDS = {word for word in keyword.kwlist if word.islower()}
 _NAMES = {name for name in (*dir(builtins), "math", "random", "json") if name.islower()}
+_CALL = rf"\A(?:{'|'.join(sorted(name.capitalize() for name in _NAMES))})\b"
+_PASTED = re.compile("|".join([_CONSOLE.pattern, _CALL, *_ENTITIES]))
 _CAPITAL = re.compile(r"^[ \t]*+[A-Z][a-z]*+\b|(?<![\w.])[A-Z][A-Za-z]*+(?=\s?[(.])", re.MULTILINE)
 
 

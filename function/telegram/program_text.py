@@ -10,7 +10,7 @@ from sandbox import Unparsed, parse
 
 # A fence opens at the start of a line; the closing one may be forgotten.
 _FENCE = re.compile(
-    r"^[^\S\n]*(`{3,}|~{3,})(?:[A-Za-z][\w+-]*[^\S\n]*\n|(?:python3?|py3?)\b)?"
+    r"^[^\S\n]*(`{3,}|~{3,})[^\S\n]*(?:[A-Za-z][\w+-]*[^\S\n]*\n|(?:python3?|py3?)\b)?"
     r"(.*?)(?:\1[`~]*[^\S\n]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )

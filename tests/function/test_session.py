@@ -55,11 +55,11 @@ def test_what_cannot_be_gone_on_with_takes_the_last_answer_away(bot: Bot) -> Non
 
 
 def test_several_lines_of_sums_are_answered_line_by_line(bot: Bot) -> None:
-    assert said(bot, "2+2\n3+3") == "4 = 2+2\n6 = 3+3"
-    assert said(bot, "2+2\n1/0\n3").startswith("4 = 2+2\nZeroDivisionError")
+    assert said(bot, "2+2\n3+3") == "4\n6"
+    assert said(bot, "2+2\n1/0\n3").startswith("4\nZeroDivisionError")
     assert said(bot, "x = 2\nx + 1") == "3"
-    assert said(bot, "2 # two\n\n1, 2") == "2 = 2\n(1, 2) = 1, 2"
-    assert said(bot, "15% of 80\n2+2").split("\n")[1] == "4 = 2+2"
+    assert said(bot, "2 # two\n\n1, 2") == "2\n(1, 2)"
+    assert said(bot, "15% of 80\n2+2").split("\n")[1] == "4"
 
 
 def test_a_program_that_asks_is_answered_by_the_next_message(bot: Bot) -> None:
