@@ -29,13 +29,13 @@ preloaded-unusable (error): A preloaded name that no program may use
 """
 
 import builtins
+import difflib
 import sys
 from collections.abc import Iterator
 from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from pathlib import Path
 
 from sandbox.policy.document import At, Finding
-from sandbox.policy.loader import did_you_mean
 from tools.policy_lint.modules import gives_beyond, is_trusted, pure
 from tools.policy_lint.subject import Subject
 
@@ -57,7 +57,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield subject.finding("import-impure", place, message, cure, module, at)
         if not exists(module):
             message = f"this interpreter has no module {module}"
-            cure = did_you_mean(module, pure() - {module}, "install it or delete the entry")
+            cure = _cure_of_missing(module)
             yield subject.finding("import-missing", place, message, cure, module, at)
         elif not what and not is_trusted(module, names):
             message = f"{module} is not in the standard library, and its functions are not judged"
@@ -73,6 +73,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             message = f"{name} is a builtin, which programs would no longer find"
             cure = "delete it, or choose another name"
             yield subject.finding("preloaded-shadows", place, message, cure, name, at)
+
+
+def _cure_of_missing(module: str) -> str:
+    package, _, name = module.rpartition(".")
+    if package and exists(package):
+        return f"write `- {package}`, or `- {package}: [{name}]` for this name alone; or delete it"
+    near = difflib.get_close_matches(module, pure(), n=1, cutoff=0.82)
+    return f"did you mean {near[0]}?" if near else "install it or delete the entry"
 
 
 def exists(module: str) -> bool:

@@ -79,9 +79,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             open_calls = sorted(call for call in calls if not _denies(policy, call))
             if not open_calls:
                 continue
-            added = [entry] if len(open_calls) == len(calls) else open_calls
             message = f"programs could {need}: {_listing(open_calls)} not denied"
-            cure = "add " + ", ".join(f"`- {_quoted(name)}`" for name in added)
+            cure = f"add `- {_quoted(entry)}`"
             bare = entry.removeprefix(
                 "@"
             )  # a call that somebody wrote for the group, such as mount

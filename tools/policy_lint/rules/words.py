@@ -76,7 +76,7 @@ def _innocent(policy: Policy) -> Iterator[tuple[str, str]]:
     yield from (("the keyword", name) for name in keyword.kwlist)
     names = (name for name in dir(builtins) if not name.startswith("_"))
     yield from (("the builtin", name) for name in names if name not in closed)
-    yield from (("the honest program", program) for program in BENIGN)
+    yield from (("the benign program", program) for program in BENIGN)
     yield "the empty program", ""
 
 
