@@ -6,15 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
-from function.answers.guide import (
-    FILE_LATER,
-    MODE_IS_PRIVATE,
-    NOT_A_PROGRAM,
-    SEND_AS_TEXT,
-    TOO_SLOW,
-    guide,
-    mode_message,
-)
+from function.answers import guide
 from function.answers.inline import Results, article, articles
 from function.answers.limits import limit_sentence
 from function.answers.replies import Reply, question, reply
@@ -123,12 +115,12 @@ class Bot:
             case "mode":
                 return Reply(self._mode(request))
             case action:
-                return Reply(guide(action, self._sandbox.policy, self._identity.username))
+                return Reply(guide.about(action, self._sandbox.policy, self._identity.username))
 
     def explain(self, error: Busy | Undelivered) -> Parts:
         """What to say to a person whose request could not be answered."""
         if isinstance(error, Undelivered):
-            return FILE_LATER
+            return guide.FILE_LATER
         if isinstance(error, TooMany):
             events.emit("limited", reason=error.reason)
         return parts(limit_sentence(error.reason, self._sandbox.policy))
@@ -151,7 +143,7 @@ class Bot:
             answer = running.result(INLINE_SECONDS)
         except TimeoutError:
             running.cancel()
-            return Results((article(TOO_SLOW),))
+            return Results((article(guide.TOO_SLOW),))
         except TooMany as error:
             return Results((article(self.explain(error)),))
         constant = answer.outcome.kind == "ok" and CONSTANT_NAMES.issuperset(
@@ -177,11 +169,11 @@ class Bot:
 
     def _run_file(self, request: Request) -> Reply:
         if self._fetch is None:
-            return Reply(SEND_AS_TEXT)
+            return Reply(guide.SEND_AS_TEXT)
         try:
             text = self._fetch(request.text, self._sandbox.policy.limits.source_bytes)
         except ValueError:
-            return Reply(NOT_A_PROGRAM)
+            return Reply(guide.NOT_A_PROGRAM)
         return self._run(request, text)
 
     def _calculate(
@@ -208,10 +200,10 @@ class Bot:
 
     def _mode(self, request: Request) -> Parts:
         if not request.address.private:
-            return MODE_IS_PRIVATE
+            return guide.MODE_IS_PRIVATE
         compact = self._store.get(_mode_key(request)) is None
         self._store.set(_mode_key(request), "compact" if compact else "", MODE_SECONDS)
-        return mode_message(compact)
+        return guide.mode_message(compact)
 
 
 def _mode_key(request: Request) -> str:

@@ -39,7 +39,7 @@ def line_by_line(program: Program) -> Program:
     single = [one for one in body if isinstance(one, ast.Expr) and one.lineno == one.end_lineno]
     if len(body) < 2 or len({one.lineno for one in single}) < len(body):
         return program
-    if uses(program.tree, "print") or uses(program.tree, "input"):
+    if "\r" in program.source or any(uses(program.tree, name) for name in ("print", "input")):
         return program
     lines = tuple(ast.get_source_segment(program.source, one) or "" for one in single)
     return replace(program, lines=lines)

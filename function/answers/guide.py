@@ -40,7 +40,7 @@ _MESSAGES: dict[Action, Parts] = {
 }
 
 
-def guide(action: Action, policy: Policy, username: str | None) -> Parts:
+def about(action: Action, policy: Policy, username: str | None) -> Parts:
     """The answer to what runs nothing and changes nothing."""
     match action:
         case "start" | "help":
@@ -57,7 +57,7 @@ def _help(policy: Policy, username: str | None) -> Parts:
     if username:
         inline = parts(" In any chat: ", code(f"@{username} 2+2"), ".")
     asks = " A program that calls input() asks you." if limits.input_bytes else ""
-    about = (
+    greeting = (
         "I am a Python calculator. Send me anything from a sum to a whole program:"
         " I answer with what it prints and the value of its last expression.\n"
     )
@@ -71,7 +71,7 @@ def _help(policy: Policy, username: str | None) -> Parts:
         "/mode: compact or full answers. /privacy: what is kept."
     )
     groups = parts("\nIn groups: ", code("/cl 2+2"), ", or a reply to me.", *inline, rules)
-    return lines([parts(about), *((code(text),) for text in EXAMPLES), groups])
+    return lines([parts(greeting), *((code(text),) for text in EXAMPLES), groups])
 
 
 def mode_message(compact: bool) -> Parts:

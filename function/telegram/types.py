@@ -7,19 +7,10 @@ from function.parts import Parts
 
 Json = dict[str, Any]
 
-Action = Literal[
-    "run",
-    "document",
-    "reply",
-    "start",
-    "help",
-    "mode",
-    "privacy",
-    "usage",
-    "unknown_command",
-    "no_text",
-    "too_long",
-]
+Action = (
+    Literal["run", "document", "reply", "usage", "unknown_command", "no_text", "too_long"]
+    | Literal["start", "help", "mode", "privacy"]
+)
 
 
 @dataclass(frozen=True)

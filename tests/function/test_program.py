@@ -1,9 +1,14 @@
 """What is done to a program's text before it runs: last answers put in, lines told apart."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from function import natural
+from function.calculator import read_program
 from function.program import Program, line_by_line, literal, value_of, with_last_answer
 from sandbox import parse
+from sandbox.fork_server.program import encode
 
 
 def program(text: str) -> Program:
@@ -94,6 +99,13 @@ def test_the_value_to_go_on_with_is_a_number_or_a_short_text(
 
 def test_the_last_of_several_lines_is_the_value_to_go_on_with() -> None:
     assert value_of(line_by_line(program("2+2\n3+3")), "4\n6\n") == "6"
+
+
+@given(st.text(st.characters() | st.sampled_from("_ans+'\"\n\r(){}f:.5"), max_size=40))
+def test_any_text_is_taken(text: str) -> None:
+    read = read_program(text, natural, 16384)
+    filled = with_last_answer(read, lambda: "5")
+    assert isinstance(encode(filled.source, filled.tree, echo_lines=bool(filled.lines)), bytes)
 
 
 @pytest.mark.parametrize("text", ["", "007", "x", "1 +", "b'a'", "'" + "a" * 300 + "'", "(" * 900])
