@@ -176,6 +176,9 @@ class _Program:
     @cached_property
     def limited(self) -> dict[str, str]:
         """The same for modules of which some public names are closed."""
+        named = {one.name for node in self.nodes.get(ast.Import, ()) for one in node.names}
+        if self.rules.limited.isdisjoint([*named, *self.rules.preloaded.values()]):
+            return {}  # without what finds all bindings: a tenth of the time of a check
         return {name: one for name, one in self.modules.items() if one in self.rules.limited}
 
     def refuse(self, nodes: Iterable[ast.AST], rule: str, value: str, message: str) -> None:
