@@ -64,7 +64,7 @@ workers = 1
 worker_class = Worker
 threads = machine.THREADS
 keepalive = 75  # seconds; longer than the idle time of the usual proxies
-worker_connections = 1000
+worker_connections = machine.connections(1000)
 graceful_timeout = int(_graceful_timeout())
 control_socket_disable = True
 # The heartbeat file must be writable, and memory is best.
@@ -84,7 +84,7 @@ def on_starting(server: Any) -> None:
             raise machine.Shortage("neither /dev/shm nor /tmp can be written: mount a tmpfs there")
         machine.check_memory()
         machine.check_tasks()
-        server.cfg.set("worker_connections", machine.connections(worker_connections))
+        machine.check_descriptors()
         if metrics_at:
             from function.observability import metrics
 

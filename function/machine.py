@@ -25,12 +25,17 @@ def connections(most: int) -> int:
     if soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(FEWEST_CONNECTIONS, min(most, soft - OTHER_DESCRIPTORS))
+
+
+def check_descriptors() -> None:
+    """Raise Shortage where there are too few descriptors for the fewest connections."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < (fewest := OTHER_DESCRIPTORS + FEWEST_CONNECTIONS):
         raise Shortage(
             f"only {soft} files may be open: allow at least {fewest}"
             " (ulimit -n, LimitNOFILE of systemd, --ulimit nofile of docker)"
         )
-    return min(most, soft - OTHER_DESCRIPTORS)
 
 
 def check_memory() -> None:

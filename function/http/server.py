@@ -1,7 +1,6 @@
 """gunicorn's threaded worker, made to hold when clients are slow, many, or leaving."""
 
 import contextlib
-import math
 import select
 import socket
 import struct
@@ -20,7 +19,7 @@ class Connection(socket.socket):
     What comes later is not read: neither is it known where the next request would begin.
     """
 
-    deadline = math.inf  # time.monotonic()
+    deadline = 0.0  # time.monotonic()
     waiting: set["Connection"]  # those that a thread waits for
 
     def recv(self, size: int, flags: int = 0) -> bytes:
@@ -86,17 +85,24 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             conn.sock.waiting = self._waiting
         if not conn.initialized and not _has_more(conn.sock):
             return gthread._DEFER
-        conn.data_ready = more = True
-        while more is True:
-            conn.sock.deadline = time.monotonic() + REQUEST_SECONDS
-            more = super().handle(conn)
-            if not (self.alive and self.nr_conns <= self.cfg.threads and _has_more(conn.sock)):
-                break
+        conn.data_ready = True
+        more = self._serve(conn)
+        while (
+            more is True
+            and self.alive
+            and self.nr_conns <= self.cfg.threads
+            and _has_more(conn.sock)
+        ):
+            more = self._serve(conn)
         if not more:
-            conn.sock.deadline = math.inf
+            conn.sock.deadline = time.monotonic() + REQUEST_SECONDS
             conn.close(graceful=True)
             conn.close = lambda **_: None
         return more
+
+    def _serve(self, conn: gthread.TConn) -> object:
+        conn.sock.deadline = time.monotonic() + REQUEST_SECONDS
+        return super().handle(conn)
 
     def murder_pending(self) -> None:
         """Close expired connections; and the slowest clients, where others wait for a thread."""
