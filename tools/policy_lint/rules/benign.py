@@ -27,6 +27,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     refused: dict[tuple[str, str], str] = {}
     methods = {name: kind for kind in _TYPES for name in dir(kind) if name[0] != "_"}
     ordinary = HARMLESS | {*policy.preloaded, *policy.allowed_imports}
+    if not policy.limits.input_bytes:
+        ordinary -= {"input"}
     for name in sorted(policy.dangerous_names & ordinary):
         refused["dangerous_names", name] = name
     for name in sorted(policy.dangerous_attrs & (methods.keys() - REVEALING.keys())):
