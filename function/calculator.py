@@ -77,18 +77,17 @@ def read_program(typed: str, reader: Reader | None, source_bytes: int) -> Progra
 
 def _lines_read(typed: str, reader: Reader) -> Program | None:
     """A program for several lines, each an expression or read as a calculation."""
-    programs = []
+    sources: list[str] = []
     for line in filter(str.strip, typed.split("\n")[: LINES_READ + 1]):
         tree = parse(line.strip())
         program = reader.read(line) if isinstance(tree, Unparsed) else Program(line, line, tree)
         if not program or program.unit or not _is_expression(program.source, program.tree):
             return None
-        programs.append(program)
-    if not 2 <= len(programs) <= LINES_READ:
+        sources.append(program.source)
+    if not 2 <= len(sources) <= LINES_READ:
         return None
-    source = "\n".join(program.source for program in programs)
-    shown = tuple(program.calculation or program.source for program in programs)
-    return Program(typed, source, parse(source), lines=shown)
+    source = "\n".join(sources)
+    return Program(typed, source, parse(source), echo_lines=True)
 
 
 def calculate(
@@ -108,10 +107,10 @@ def calculate(
     raises.
     """
     run = partial(sandbox.run, helpers=inline, stdin=stdin)
-    outcome = run(program.source, program.tree, echo_lines=bool(program.lines))
+    outcome = run(program.source, program.tree, echo_lines=program.echo_lines)
     if reader and (meant := reader.reread(program, outcome)):
         meant = meant if meant.calculation else line_by_line(meant)
-        again = run(meant.source, meant.tree, echo_lines=bool(meant.lines))
+        again = run(meant.source, meant.tree, echo_lines=meant.echo_lines)
         program, outcome = (meant, again) if again.kind == "ok" else (program, outcome)
     source = program.source
     module = program.tree if isinstance(program.tree, ast.Module) else None
@@ -123,7 +122,7 @@ def calculate(
     if reader and program.calculation and outcome.kind == "ok":
         output = reader.shown(program, output)
     expression = program.calculation or (source if _is_expression(source, module) else "")
-    if program.lines:  # the values alone, as a console prints them
+    if program.echo_lines:  # the values alone, as a console prints them
         output, expression = "\n".join(each for each in output.split("\n") if each != "None"), ""
     elif outcome.kind != "ok" or "input(" in source:  # it printed more than its value, or less
         expression = ""

@@ -18,8 +18,8 @@ class Program:
     """What was typed, the program that it stands for, and its tree where it is one.
 
     A text that was read as a calculation has the `calculation` that is shown, and its value the
-    `unit`; else both are "". Where there are several `lines`, each is an expression, as it is
-    shown, and each value is printed.
+    `unit`; else both are "".
+    With `echo_lines` each of several lines is an expression, whose value is printed.
     """
 
     typed: str
@@ -27,22 +27,18 @@ class Program:
     tree: ast.Module | Unparsed | None
     calculation: str = ""
     unit: str = ""
-    lines: tuple[str, ...] = ()
+    echo_lines: bool = False
 
 
 def line_by_line(program: Program) -> Program:
-    """The same program; with its `lines` where each of several is an expression.
-
-    One that prints or asks by itself has none.
-    """
+    """The same program, with `echo_lines` if it is such and does not print or ask by itself."""
     body = program.tree.body if isinstance(program.tree, ast.Module) else []
     single = [one for one in body if isinstance(one, ast.Expr) and one.lineno == one.end_lineno]
     if len(body) < 2 or len({one.lineno for one in single}) < len(body):
         return program
     if "\r" in program.source or any(uses(program.tree, name) for name in ("print", "input")):
         return program
-    lines = tuple(ast.get_source_segment(program.source, one) or "" for one in single)
-    return replace(program, lines=lines)
+    return replace(program, echo_lines=True)
 
 
 def with_last_answer(program: Program, last_answer: Callable[[], str]) -> Program:
@@ -94,7 +90,7 @@ def value_of(program: Program, output: str) -> str:
         case [ast.Expr(value=ast.Constant(value=str(text)))] if len(body) == 1:
             return literal(repr(text))
     last = output.strip().rpartition("\n")[2]
-    return literal(last) if program.lines or last == output.strip() else ""
+    return literal(last) if program.echo_lines or last == output.strip() else ""
 
 
 def uses(tree: ast.Module | Unparsed | None, name: str) -> bool:
