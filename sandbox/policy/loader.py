@@ -164,13 +164,16 @@ def parse_policy(document: Document) -> Policy:
 
 
 def _imports(entries: list[str | dict[str, list[str]]]) -> dict[str, tuple[str, ...] | None]:
-    """Each module with the names that it gives; None for its public names."""
+    """Each module with the names that it gives; None for its public names.
+
+    An entry for a whole module holds whatever another gives of it.
+    """
     result: dict[str, tuple[str, ...] | None] = {}
     for entry in entries:
-        if isinstance(entry, str):
-            result[entry] = None
-        else:
-            result |= {module: tuple(names) for module, names in entry.items()}
+        given = {entry: None} if isinstance(entry, str) else entry
+        for module, names in given.items():
+            if module not in result or result[module] is not None:
+                result[module] = None if names is None else tuple(names)
     return result
 
 
@@ -315,15 +318,17 @@ def _check_duplicates(document: Document) -> None:
     lists: list[At] = [(name,) for name, value in document.value.items() if isinstance(value, list)]
     lists += [at for at, _ in _gives(document)]
     for where in lists:
-        first: dict[str, Place] = {}
+        first: dict[tuple[str, bool], Place] = {}
+        parts = {at for at, _ in _gives(document)} if where == ("allowed_imports",) else set()
         for at, text in document.strings(*where):
             place = document.place(at)
-            if text in first:
-                path, line, _ = first[text]
+            entry = text, (*at, text) in parts  # a module and a part of it are two entries
+            if entry in first:
+                path, line, _ = first[entry]
                 elsewhere = "" if path == place.path else f" of {path}"
                 message = f"{text} stands on line {line}{elsewhere} already"
                 document.report(at, "duplicate-entry", message, "delete one of the two")
-            first.setdefault(text, place)
+            first.setdefault(entry, place)
 
 
 def _check_modules(document: Document) -> None:

@@ -136,6 +136,12 @@ def test_a_module_may_be_given_in_part(tmp_path: Path) -> None:
     assert list(policy.allowed_imports) == ["json", "math", "re"]
 
 
+@pytest.mark.parametrize("entries", ["- math\n  - math: [sin]", "- math: [sin]\n  - math"])
+def test_an_entry_for_a_whole_module_holds_its_parts(tmp_path: Path, entries: str) -> None:
+    policy = load(tmp_path, changed("- math", entries))
+    assert policy.allowed_imports["math"] is None
+
+
 def test_a_policy_cannot_be_changed(tmp_path: Path) -> None:
     policy: Any = load(tmp_path, GOOD)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -259,7 +265,7 @@ MISTAKES = [
     ("  - json", "  - json: [dumps, ^a.b]", "bad-name", "one Python name"),
     ("  - json", "  - json: [dumps, ^import]", "bad-name", "delete it"),
     ("  - json", "  - json: [dumps, ^dumps]", "duplicate-entry", "delete one of the two"),
-    ("  - json", "  - json\n  - ^json: [dumps]", "duplicate-entry", "delete one of the two"),
+    ("  - json", "  - json: [loads]\n  - ^json: [dumps]", "duplicate-entry", "delete one"),
     ("  - json", "  - ^js-on: [dumps]", "bad-name", "full dotted name of one module"),
     ("  - json", "  - ^[json]", "wrong-type", "write text"),
     ("version: 1", "version: ^2", "unknown-version", "write 1"),

@@ -77,6 +77,7 @@ QUICK_MISTAKES = [
     Mistake("regex-invalid", "blocked_words:\n", "blocked_words:\n  - ⌖'(passwd'\n"),
     Mistake("regex-backspace", "blocked_words:\n", 'blocked_words:\n  - ⌖"\\bos\\b"\n'),
     # modules
+    Mistake("import-twice", "  - json\n", "  - json\n  - ⌖json: [dumps]\n"),
     Mistake("import-missing", "  - statistics\n", "  - ⌖statistic\n"),
     Mistake("import-missing", "  - math\n", "  - math\n  - ⌖nosuchmodule\n"),
     *(

@@ -12,6 +12,11 @@ import-impure (error): An allowed module that is more than computation
     Example: - pathlib
     Cure: Delete the entry; or accept it in place with the reason why it is worth it.
 
+import-twice (warning): A module that is given both as a whole and in part
+    The whole is in force, so the entry with names restricts nothing.
+    Example: - time: [time]
+    Cure: Delete one of the two.
+
 import-unreviewed (warning): An allowed module outside the standard library that nobody has judged
     Its functions may read files or run code although its attributes expose no module.
     Example: - mypackage
@@ -47,10 +52,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Modules that are missing or impure, and preloaded names that are of no use."""
     policy = subject.policy
     assert policy
-    for module, place in subject.entries("allowed_imports"):
-        names = policy.allowed_imports[module]
+    for where, module in subject.document.strings("allowed_imports"):
+        place, names = subject.document.place(where), policy.allowed_imports[module]
         what = gives_beyond(module, names)
         at: At = ("allowed_imports",)
+        if names is None and isinstance(subject.document.value["allowed_imports"][where[1]], dict):
+            message = f"{module} stands here in part, and as a whole on another line"
+            cure = "delete one of the two: the whole is in force"
+            yield subject.finding("import-twice", place, message, cure, module, at)
         if what:
             message = f"{module} gives programs {what}"
             cure = "delete it, or accept it: # accept import-impure: REASON"
