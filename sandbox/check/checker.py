@@ -8,7 +8,7 @@ Rules, in the order that they are looked at:
     forbidden-character  one that hides what a program is
     syntax               Python's own complaint, in its words
     unknown-syntax       newer than these tables
-    dunder               a name that holds two underscores, but for the forms in `_judge_dunder`
+    dunder               a name that holds two underscores, but for the forms in `_gives_nothing`
     import, relative-import, dangerous-import
                          a module that is not allowed, or what no module may be asked for
     dangerous-name       a builtin that the policy names, unless it is surely a variable
@@ -57,6 +57,8 @@ MOST_VIOLATIONS = 100
 # Characters that make a program look other than it is, or that no parser accepts: NUL, byte order
 # marks, bidirectional embeddings, overrides and isolates, lone surrogates.
 _FORBIDDEN_CHARACTER = re.compile("[\0\ufeff\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Kinds whose names a class mangles: `self.__x` is `self._Class__x`.
+_MANGLED = (ast.Name, ast.Attribute, *DEFINITIONS)
 # Texts and no more, whatever they are read of.
 _READABLE = frozenset({"__doc__", "__name__", "__qualname__"})
 # `case int(x)` binds the value itself (PEP 634); other classes read attributes that they name, and
@@ -324,31 +326,33 @@ def _refuse_unknown(program: _Program, nodes: Iterable[ast.AST], kind: str) -> N
 
 
 def _judge_dunder(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
-    """Judge a name that holds two underscores. What gives nothing away passes.
-
-    That is a method that the policy allows, defined in a class or called on `super()`; the main
-    guard; `from __future__ import`; reading a text such as `__name__`; a name that is mangled into
-    the program's own class; and a line of underscores.
-    """
     if not name.strip("_"):  # `for __ in range(3)`
         nodes = [node for node in nodes if isinstance(node, ast.Attribute)]
-    elif name in program.rules.dunders:
-        nodes = [node for node in nodes if node not in program.class_level]
-        nodes = [node for node in nodes if not _is_of_super(program, node)]
-    elif name == "__future__":
-        nodes = [node for node in nodes if not isinstance(node, ast.ImportFrom) or node.level]
-    elif name[:2] == "__" and not name.endswith("__"):
-        nodes = [node for node in nodes if not _is_mangled(program, node)]
-    if name in _READABLE:
-        nodes = [node for node in nodes if not _is_read(node)]
-    if name == "__name__":
-        nodes = [node for node in nodes if node not in program.main_guards]
+    elif program.rules.dunders:  # without any, all are closed
+        nodes = [node for node in nodes if not _gives_nothing(program, name, node)]
     message = f"`{name}` may not be used here"
     if name in program.rules.dunders:
         message += f", but as a method in a class, and on super: `super().{name}(...)`"
     else:
         message += hint(name) or ": names with two underscores are closed"
     program.refuse(nodes, "dunder", name, message)
+
+
+def _gives_nothing(program: _Program, name: str, node: ast.AST) -> bool:
+    """Tell whether a use of two underscores gives nothing away.
+
+    That is a method that the policy allows, defined in a class or called on `super()`; the main
+    guard; `from __future__ import`; reading a text such as `__name__`; and a name that is mangled
+    into the program's own class.
+    """
+    if name in program.rules.dunders:
+        return node in program.class_level or _is_of_super(program, node)
+    if name == "__future__":
+        return isinstance(node, ast.ImportFrom) and not node.level
+    if name[:2] == "__" and not name.endswith("__"):
+        return isinstance(node, _MANGLED) and node in program.in_classes
+    is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    return (name in _READABLE and is_read) or (name == "__name__" and node in program.main_guards)
 
 
 def _is_of_super(program: _Program, node: ast.AST) -> bool:
@@ -359,15 +363,6 @@ def _is_of_super(program: _Program, node: ast.AST) -> bool:
         ):
             return "super" not in program.bound and program.is_sure(name)
     return False
-
-
-def _is_read(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-
-
-def _is_mangled(program: _Program, node: ast.AST) -> bool:
-    kinds = (ast.Name, ast.Attribute, *DEFINITIONS)
-    return isinstance(node, kinds) and node in program.in_classes
 
 
 def _judge_variable(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
@@ -398,10 +393,7 @@ def _judge_definition(program: _Program, name: str, nodes: Sequence[ast.AST]) ->
 
 def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
     _judge_attr(program, attr, nodes)
-    if attr.startswith("_") and "__" not in attr:
-        _judge_private(program, attr, nodes)
-    if program.limited:
-        _judge_limited(program, attr, nodes)
+    _judge_of_modules(program, attr, nodes)
     if attr == "format":
         _judge_formats(program, nodes)
     elif attr == "evaluate" and _HAS_FORWARD_REFS:
@@ -414,24 +406,18 @@ def _judge_attr(program: _Program, attr: str, nodes: Sequence[ast.AST]) -> None:
         program.refuse(nodes, "dangerous-attribute", attr, message)
 
 
-def _judge_private(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
-    # An object's own are its own business: nothing in the text tells whose it is, so the policy
-    # names each private attribute that leads anywhere. A module's are not in its view.
-    of_modules = [node for node in nodes if _names(node.value, program.modules)]
-    message = f"`.{attr}` may not be used here: it is private, by its first underscore"
-    program.refuse(of_modules, "private-attribute", attr, message)
-
-
-def _judge_limited(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
-    for node in nodes:
-        if (module := _names(node.value, program.limited)) and _is_closed(program, module, attr):
-            path = f"{module}.{attr}"
-            message = f"`.{attr}` of `{module}` may not be used here{hint(path)}"
-            program.refuse([node], "dangerous-attribute", attr, message)
-
-
-def _names(node: ast.expr, modules: Mapping[str, str]) -> str | None:
-    return modules.get(node.id) if isinstance(node, ast.Name) else None
+def _judge_of_modules(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
+    # An object's private attributes are its own business: nothing in the text tells whose it is, so
+    # the policy names each one that leads anywhere. A module's are not in its view.
+    is_private = attr.startswith("_") and "__" not in attr
+    rule = "private-attribute" if is_private else "dangerous-attribute"
+    modules = program.modules if is_private else program.limited
+    for node in nodes if modules else ():
+        module = modules.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if module and (is_private or _is_closed(program, module, attr)):
+            what = hint(f"{module}.{attr}")
+            message = f"`.{attr}` of `{module}` may not be used here{what}"
+            program.refuse([node], rule, attr, message)
 
 
 def _is_closed(program: _Program, module: str, name: str) -> bool:

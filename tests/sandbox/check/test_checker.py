@@ -17,7 +17,8 @@ import pytest
 from sandbox.check.checker import MOST_VIOLATIONS, Violation, check
 from sandbox.check.node_kinds import KINDS
 from sandbox.fork_server import guest
-from sandbox.policy.loader import Policy
+from sandbox.policy.loader import Policy, load_policy
+from tests.conftest import ROOT
 
 NEW_SYNTAX = {
     (3, 12): [
@@ -457,6 +458,26 @@ def test_what_evaluates_annotations_is_refused_where_there_is_such(
 ) -> None:
     expected = ["dangerous-attribute"] if sys.version_info >= (3, 14) else []
     assert rules(use, policy) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class A:\n    def __init__(self): pass",
+        "super().__init__()",
+        "if __name__ == '__main__': pass",
+        "from __future__ import annotations",
+        "x.__name__",
+        "class A:\n    def f(self): return self.__x",
+    ],
+)
+def test_the_strict_policy_closes_every_name_with_two_underscores(
+    policy: Policy, source: str
+) -> None:
+    strict = load_policy(ROOT / "sandbox/policies/strict.yaml")
+    assert set(rules(source, strict)) == {"dunder"}
+    assert check("for __ in range(3): '__init__'", strict) == []
+    assert check(source, policy) == []
 
 
 @pytest.mark.parametrize("source", ["import __future__", "from .__future__ import annotations"])
