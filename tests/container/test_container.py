@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from function import __version__
 from tests.container.conftest import (
     BASE,
     IMAGE,
@@ -216,6 +217,47 @@ def test_a_config_of_another_owner_is_refused_with_its_cure(image: str, tmp_path
     report = docker("run", "--rm", *as_compose, image, fails=True)
     assert "/secrets/config.json cannot be read" in report
     assert "Traceback" not in report
+
+
+def test_it_serves_on_the_port_that_the_platform_names(start: Start) -> None:
+    container = start("--env=PORT=8080", ready=False)
+    assert health(container.name, time.monotonic()) == "healthy"
+    script = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/test').status)"
+    assert container.python(script) == "200\n"
+
+
+def test_another_user_is_told_what_it_needs_and_serves_with_it(image: str, tmp_path: Path) -> None:
+    as_user = ["run", "--rm", "--user=1000:1000", "--read-only", "--cap-drop=ALL", "--tmpfs=/tmp"]
+    assert "uid 1000 may not enter /secrets" in docker(*as_user, image, fails=True)
+    (tmp_path / "config.json").write_text("{}")
+    shutil.chown(tmp_path, 1000, 1000)
+    name = f"calcubot-test-{os.getpid()}-user"
+    mount = f"--mount=type=bind,source={tmp_path},target=/secrets,readonly"
+    docker(*as_user, "--detach", f"--name={name}", mount, image)
+    try:
+        assert health(name, time.monotonic()) == "healthy"
+    finally:
+        docker("stop", name)
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("--pids-limit=60", "allow at least 80"),
+        ("--memory=40m", "allow at least 64"),
+        ("--ulimit=nofile=64:64", "allow at least 256"),
+        ("--ipc=none", "neither /dev/shm nor /tmp can be written"),
+    ],
+)
+def test_a_shortage_ends_the_container_with_what_it_needs(image: str, flag: str, told: str) -> None:
+    assert told in docker("run", "--rm", "--read-only", flag, image, fails=True)
+
+
+def test_the_image_says_what_it_is_and_holds(image: str) -> None:
+    [found] = json.loads(docker("inspect", image))
+    assert found["Config"]["Labels"]["org.opencontainers.image.version"] == __version__
+    listed = json.loads(docker("run", "--rm", image, "cat", "/app/sbom.cdx.json"))
+    assert {"falcon", "gunicorn", "pyyaml"} <= {each["name"] for each in listed["components"]}
 
 
 def test_compose_brings_it_up_within_ten_seconds_as_these_tests_do(
