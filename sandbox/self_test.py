@@ -342,6 +342,8 @@ PROBES = (
     ),
 )
 
+# A preloaded name may hide a builtin.
+_OWN_NAMES = "__builtins__.globals().update(__builtins__.vars(__builtins__))"
 _HARNESS = """
 # All of these are loaded before a guest is confined.
 import ctypes, errno, os, resource, _thread
@@ -445,7 +447,8 @@ def _results(
 ) -> dict[str, str]:
     """Run probes in one guest; what it did not answer has the guest's end as its result."""
     table = [(probe.name, probe.source) for probe in probes]
-    source = f"CALLS, FUNCTION, ZYGOTE, UIDS, RLIMITS = {facts!r}\nPROBES = {table!r}\n{_HARNESS}"
+    names = f"CALLS, FUNCTION, ZYGOTE, UIDS, RLIMITS = {facts!r}\nPROBES = {table!r}"
+    source = f"{_OWN_NAMES}\n{names}\n{_HARNESS}"
     outcome = run(source)
     lines = (line.partition("\t") for line in outcome.output.splitlines())
     answers = {name: result for name, _, result in lines}

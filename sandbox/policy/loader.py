@@ -232,7 +232,8 @@ def _report_schema_error(document: Document, at: At, error: jsonschema.Validatio
             document.report(at, "essential-layer", message, f"add `- {layer}`", key=True)
         case "enum":
             turned = [one for one in wanted if sorted(one.split()) == sorted(str(found).split())]
-            cure = did_you_mean(str(found), turned or wanted, f"use one of {', '.join(wanted)}")
+            cure = did_you_mean(str(found), wanted, f"use one of {', '.join(wanted)}")
+            cure = f"did you mean {turned[0]}?" if turned else cure
             document.report(at, "unknown-layer", f"{found} is no layer", cure)
         case "minimum" | "maximum":
             bound = f"at {'least' if error.validator == 'minimum' else 'most'} {wanted}"

@@ -25,7 +25,7 @@ from sandbox.fork_server.zygote_process import (
 from sandbox.kernel import layers, seccomp, syscalls
 from sandbox.policy.loader import Policy, Rlimits
 from sandbox.sandbox import Sandbox
-from tools.policy_lint.modules import BY_TEXT, HARMLESS, OUTSIDE, gives_beyond, is_trusted
+from tools.policy_lint.modules import BY_TEXT, HARMLESS, OUTSIDE, exists, gives_beyond, is_trusted
 
 _EXPLORER = Path(__file__).with_name("in_guest.py")
 _IMPORT_SECONDS = 10  # that a guest may take more, where it imports what the zygote does not
@@ -103,7 +103,7 @@ class Guests:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self._confining: dict[int, ZygoteProcess] = {}  # by processor seconds
-        given = policy.allowed_imports
+        given = {name: names for name, names in policy.allowed_imports.items() if exists(name)}
         self.trusted = {name: names for name, names in given.items() if is_trusted(name, names)}
         # As the bot serves it, but for programs and modules that anybody may have written.
         self.served = replace(
@@ -161,7 +161,7 @@ class Guests:
         others = {  # what others give is known, and told
             name: given[name]
             for name in given.keys() - self.trusted
-            if gives_beyond(name, given[name]) is None
+            if exists(name) and gives_beyond(name, given[name]) is None
         }
         if not others:
             return {"open": [], "refused": {}, "missing": {}, "seen": [], "near": []}

@@ -2,6 +2,11 @@
 
 import sys
 from collections.abc import Iterable
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+_ALIASES = {"os.path"}  # modules that another one puts where no file has them
 
 INSIDES = "the interpreter's insides"
 _GIVES = {
@@ -88,6 +93,26 @@ def is_trusted(module: str, names: Iterable[str] | None) -> bool:
     """Whether an entry is known to do nothing but compute, also while it is imported."""
     is_standard = module.partition(".")[0] in sys.stdlib_module_names
     return is_standard and gives_beyond(module, names) is None
+
+
+def exists(module: str) -> bool:
+    """Whether there is a module, by its file: nothing is imported, no parent package either.
+
+    It is looked for where the zygote does: neither here nor in the current folder.
+    """
+    if module in _ALIASES:
+        return True
+    path: list[str] | None = [p for p in sys.path if p and Path(p).resolve() != _ROOT]
+    steps = module.split(".")
+    for count in range(1, len(steps) + 1):
+        name = ".".join(steps[:count])
+        spec = PathFinder.find_spec(name, path)
+        if count == 1 and spec is None:
+            spec = BuiltinImporter.find_spec(name) or FrozenImporter.find_spec(name)
+        if spec is None:
+            return False
+        path = list(spec.submodule_search_locations or ())
+    return True
 
 
 def pure() -> set[str]:

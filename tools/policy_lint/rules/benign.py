@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     assert policy
     refused: dict[tuple[str, str], str] = {}
     methods = {name: kind for kind in _TYPES for name in dir(kind) if name[0] != "_"}
-    ordinary = HARMLESS | {*policy.preloaded, *policy.allowed_imports}
+    ordinary = HARMLESS | {*policy.allowed_imports}
     if not policy.limits.input_bytes:
         ordinary -= {"input"}
     for name in sorted(policy.dangerous_names & ordinary):

@@ -30,6 +30,7 @@ from tools.policy_lint.subject import Subject
 
 # What hands out user ids: https://systemd.io/UIDS-GIDS/
 _RESERVED = {
+    range(100000, 165536): "the first container of a user, subuid(5)",
     range(61184, 65520): "the dynamic users of systemd",
     range(524288, 1879048192): "containers of systemd",
 }

@@ -35,17 +35,11 @@ preloaded-unusable (error): A preloaded name that no program may use
 
 import builtins
 import difflib
-import sys
 from collections.abc import Iterator
-from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
-from pathlib import Path
 
 from sandbox.policy.document import At, Finding
-from tools.policy_lint.modules import gives_beyond, is_trusted, pure
+from tools.policy_lint.modules import exists, gives_beyond, is_trusted, pure
 from tools.policy_lint.subject import Subject
-
-_ROOT = Path(__file__).resolve().parents[3]
-_ALIASES = {"os.path"}  # modules that another one puts where no file has them
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -90,23 +84,3 @@ def _cure_of_missing(module: str) -> str:
         return f"write `- {package}`, or `- {package}: [{name}]` for this name alone; or delete it"
     near = difflib.get_close_matches(module, pure(), n=1, cutoff=0.82)
     return f"did you mean {near[0]}?" if near else "install it or delete the entry"
-
-
-def exists(module: str) -> bool:
-    """Whether there is a module, by its file: nothing is imported, no parent package either.
-
-    It is looked for where the zygote does: neither here nor in the current folder.
-    """
-    if module in _ALIASES:
-        return True
-    path: list[str] | None = [p for p in sys.path if p and Path(p).resolve() != _ROOT]
-    steps = module.split(".")
-    for count in range(1, len(steps) + 1):
-        name = ".".join(steps[:count])
-        spec = PathFinder.find_spec(name, path)
-        if count == 1 and spec is None:
-            spec = BuiltinImporter.find_spec(name) or FrozenImporter.find_spec(name)
-        if spec is None:
-            return False
-        path = list(spec.submodule_search_locations or ())
-    return True
