@@ -10,7 +10,7 @@ from sandbox import Unparsed, parse
 LITERAL_CHARACTERS = 1000  # of an answer that is kept
 TEXT_CHARACTERS = 200
 
-_LAST = re.compile(r"\b(?:_|ans)\b")
+_LAST = re.compile(r"\b(?:_|[Aa]ns)\b")  # phones begin a line with a capital
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def with_last_answer(program: Program, last_answer: Callable[[], str]) -> Progra
     bound: set[str | None] = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
     for node in nodes:
         bound |= {getattr(node, field, None) for field in ("name", "arg", "asname", "rest")}
-    loads = [name for name in names if name.id in ("_", "ans") and name.id not in bound]
+    loads = [name for name in names if _LAST.fullmatch(name.id) and name.id not in bound]
     value = literal(last_answer()) if loads else ""
     data = program.source.encode()
     starts = [0, *(end.end() for end in re.finditer(b"\r\n|\r|\n", data))]

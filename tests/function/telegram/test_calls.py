@@ -3,6 +3,8 @@
 from function.parts import code, parts
 from function.telegram.calls import answer_inline_query, edit_message, send_message
 from function.telegram.types import Address, Article
+from tests.bot_api_server import webhook_problems
+from tests.function.telegram.library_types import check_against_libraries
 
 
 def test_calls_hold_what_is_needed_and_no_null() -> None:
@@ -43,3 +45,10 @@ def test_results_that_may_not_be_kept_are_personal() -> None:
     assert kept["results"][0]["input_message_content"]["message_text"] == "4"
     fresh = answer_inline_query("77", [], 0)
     assert (fresh["cache_time"], fresh["is_personal"], fresh["results"]) == (0, True, [])
+
+
+def test_a_question_offers_to_reply() -> None:
+    call = send_message(Address(-100, 9, None, False), (code("Name?"),), asks=True)
+    assert call["reply_markup"] == {"force_reply": True, "selective": True}
+    check_against_libraries(call)
+    assert webhook_problems(call) == []
