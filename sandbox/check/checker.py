@@ -134,7 +134,8 @@ class _Program:
         for node in self.nodes.get(ast.ClassDef, ()):
             for one in node.body:
                 if one.__class__ is ast.Assign:
-                    found.update([*one.targets, one.value])
+                    sides = (*one.targets, one.value)
+                    found.update(side for side in sides if isinstance(side, ast.Name))
         return found
 
     @cached_property
