@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 
 from function.answers import guide
 from function.answers.inline import Results, article, articles
@@ -14,7 +15,13 @@ from function.calculator import Answer, Reader, calculate, read_program
 from function.errors import Busy, TooMany, Undelivered
 from function.observability import events
 from function.parts import Parts, parts
-from function.program import Program, uses, value_of, with_last_answer
+from function.program import (
+    Program,
+    uses,
+    value_of,
+    with_last_answer,
+    words_with_last_answer,
+)
 from function.rate_limit import RateLimit
 from function.session import Question, Sessions
 from function.state import Store
@@ -157,7 +164,11 @@ class Bot:
 
     def _run(self, request: Request, text: str, stdin: str = "") -> Reply:
         compact = self._store.get(_mode_key(request)) is not None
-        program = with_last_answer(self._program(text), lambda: self._sessions.last_answer(request))
+        last_answer = partial(self._sessions.last_answer, request)
+        program = with_last_answer(self._program(text), last_answer)
+        if isinstance(program.tree, Unparsed):
+            read = self._program(words_with_last_answer(text, last_answer))
+            program = read if read.calculation else program
         answer = self._calculate(program, request.user, stdin)
         if answer.outcome.error.startswith(NO_LINE_LEFT) and uses(program.tree, "input"):
             stdin += "\n" if stdin and not stdin.endswith("\n") else ""

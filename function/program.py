@@ -10,6 +10,7 @@ from sandbox import Unparsed, parse
 LITERAL_CHARACTERS = 1000  # of an answer that is kept
 TEXT_CHARACTERS = 200
 
+_ANSWER = re.compile(r"\b[Aa]ns\b")
 _LAST = re.compile(r"\b(?:_|[Aa]ns)\b")  # phones begin a line with a capital
 
 
@@ -68,6 +69,12 @@ def with_last_answer(program: Program, last_answer: Callable[[], str]) -> Progra
     source = data.decode()
     tree = parse(source)
     return program if isinstance(tree, Unparsed) else replace(program, source=source, tree=tree)
+
+
+def words_with_last_answer(words: str, last_answer: Callable[[], str]) -> str:
+    """The same for a text that is no Python: `10% of ans`, where that is a number; else ""."""
+    value = literal(last_answer()) if _ANSWER.search(words) else ""
+    return _ANSWER.sub(f"({value})" if value[0] == "-" else value, words) if value else ""
 
 
 def literal(text: str) -> str:

@@ -42,7 +42,9 @@ def test_the_last_answer_is_the_users_own_in_this_chat(bot: Bot) -> None:
     assert said(bot, "6*7") == "42 = 6*7"
     assert said(bot, "_ + 1") == "43 = 42 + 1"
     assert said(bot, "ans * 2") == "86 = 43 * 2"
+    assert said(bot, "10% of ans") == "8.6 = 10/100*86"
     assert "NameError" in said(bot, "_", user=6)
+    assert "SyntaxError" in said(bot, "10% of ans", user=6)
     assert "NameError" in said(bot, "/cl _", chat=GROUP)
 
 
