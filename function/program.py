@@ -32,12 +32,13 @@ class Program:
 
 
 def line_by_line(program: Program) -> Program:
-    """The same program, with `echo_lines` if it is such and does not print or ask by itself."""
+    """The same program, with `echo_lines` if it is such and does not print, ask or draw."""
     body = program.tree.body if isinstance(program.tree, ast.Module) else []
     single = [one for one in body if isinstance(one, ast.Expr) and one.lineno == one.end_lineno]
     if len(body) < 2 or len({one.lineno for one in single}) < len(body):
         return program
-    if "\r" in program.source or any(uses(program.tree, name) for name in ("print", "input")):
+    own = ("print", "input", "plt", "plot")
+    if "\r" in program.source or any(uses(program.tree, name) for name in own):
         return program
     return replace(program, echo_lines=True)
 

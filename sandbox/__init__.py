@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sandbox.check.source import parse as parse
     from sandbox.fork_server.outcome import Kind as Kind
     from sandbox.fork_server.outcome import Outcome as Outcome
+    from sandbox.fork_server.png import Picture as Picture
     from sandbox.fork_server.zygote_process import SandboxUnavailable as SandboxUnavailable
     from sandbox.fork_server.zygote_process import longest_answer_seconds as longest_answer_seconds
     from sandbox.policy.loader import Limits as Limits
@@ -24,6 +25,7 @@ _MODULES = {
     "Kind": "fork_server.outcome",
     "Limits": "policy.loader",
     "Outcome": "fork_server.outcome",
+    "Picture": "fork_server.png",
     "Policy": "policy.loader",
     "PolicyError": "policy.loader",
     "PolicyWatch": "policy_watch",

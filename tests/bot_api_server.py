@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.message import Message as Headers
 from email.parser import BytesParser
 from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,6 +53,12 @@ METHODS: dict[str, dict[str, str]] = {
     "sendDocument": _TO
     | {"document": "file", "caption": "caption", "caption_entities": "entities"}
     | {"parse_mode": "parse_mode", "disable_content_type_detection": "bool"},
+    "sendPhoto": _TO
+    | {"photo": "file", "caption": "caption", "caption_entities": "entities"}
+    | {"parse_mode": "parse_mode", "has_spoiler": "bool", "show_caption_above_media": "bool"},
+    "sendMediaGroup": _TO | {"media": "album"},
+    "editMessageMedia": {"chat_id": "chat", "message_id": "id", "inline_message_id": "string"}
+    | {"media": "media", "reply_markup": "object"},
     "sendChatAction": {"chat_id": "chat", "message_thread_id": "id", "action": "string"},
     "answerInlineQuery": {"inline_query_id": "string", "results": "results"}
     | {"cache_time": "count", "is_personal": "bool", "next_offset": "string", "button": "object"},
@@ -74,6 +79,9 @@ REQUIRED = {
     "sendMessage": ("chat_id", "text"),
     "editMessageText": ("text",),
     "sendDocument": ("chat_id", "document"),
+    "sendPhoto": ("chat_id", "photo"),
+    "sendMediaGroup": ("chat_id", "media"),
+    "editMessageMedia": ("media",),
     "answerInlineQuery": ("inline_query_id", "results"),
     "getFile": ("file_id",),
     "setWebhook": ("url",),
@@ -111,7 +119,12 @@ def problems(method: str, params: Json, files: tuple[str, ...] = ()) -> list[str
             found += [
                 f"{name}: {text}" for text in _parameter(METHODS[method][name], value, params)
             ]
-    if method == "editMessageText" and not ({"chat_id", "message_id"} <= params.keys()):
+    attached = set(re.findall(r'"attach://([^"]*)"', json.dumps(params)))
+    uploads = {name for name in files if METHODS[method].get(name) != "file"}
+    found += [f"{name} is not attached once" for name in attached ^ uploads]
+    if method in ("editMessageText", "editMessageMedia") and not (
+        {"chat_id", "message_id"} <= params.keys()
+    ):
         found.append("chat_id and message_id are missing")
     return found
 
@@ -183,6 +196,26 @@ def _text(value: Any, entities: Any, room: int) -> list[str]:
     if _DROPPED.search(value):
         found.append("characters will be dropped, and entities moved")
     return found
+
+
+def _media(value: Any, _: Json) -> list[str]:
+    """A photo or document that is uploaded with the call (#inputmediaphoto)."""
+    if not isinstance(value, dict) or value.get("type") not in ("photo", "document"):
+        return ["is no photo and no document"]
+    known = {"type": "string", "media": "string", "caption": "caption"}
+    known |= {"caption_entities": "entities"}
+    found = [f"media has no {name}" for name in value.keys() - known]
+    if not str(value.get("media")).startswith("attach://"):
+        found.append("media is not attached")
+    return found + [text for name in value for text in _parameter(known[name], value[name], value)]
+
+
+def _album(value: Any, params: Json) -> list[str]:
+    if not isinstance(value, list) or not 2 <= len(value) <= 10:
+        return ["an album has 2 to 10 media"]
+    if len({one.get("type") for one in value}) > 1:
+        return ["documents can be grouped only with documents"]
+    return [text for one in value for text in _media(one, params)]
 
 
 def _entities(value: Any, params: Json) -> list[str]:
@@ -307,6 +340,8 @@ def _kind(accepted: Callable[[Any], bool], text: str) -> Callable[[Any, Json], l
 
 
 _KINDS: dict[str, Callable[[Any, Json], list[str]]] = {
+    "album": _album,
+    "media": _media,
     "text": _text_of("text"),
     "caption": _text_of("caption"),
     "entities": _entities,
@@ -398,7 +433,17 @@ class BotApiServer:
         self.said.append(message.get("text", ""))
         return 200, {"ok": True, "result": message}
 
-    _sendDocument = _sendMessage  # noqa: N815
+    _sendDocument = _sendPhoto = _sendMessage  # noqa: N815
+
+    def _sendMediaGroup(self, call: Call) -> tuple[int, Json]:  # noqa: N802
+        sent = [self._sendMessage(call)[1]["result"] for _ in call.params["media"]]
+        return 200, {"ok": True, "result": sent}
+
+    def _editMessageMedia(self, call: Call) -> tuple[int, Json]:  # noqa: N802
+        number = call.params["message_id"]
+        if number > len(self.sent):
+            return _error(400, "Bad Request: message to edit not found")
+        return 200, {"ok": True, "result": self.sent[number - 1] | call.params["media"]}
 
     def _editMessageText(self, call: Call) -> tuple[int, Json]:  # noqa: N802
         number = call.params["message_id"]
@@ -478,7 +523,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = re.fullmatch(r"/bot([^/]+)/(\w+)", urlsplit(self.path).path)
         if not path or path[1] != self.state.token:
             return self._answer(*_error(401 if path else 404, "Unauthorized"))
-        call = Call(path[2], *_read(self.headers, body))
+        call = Call(path[2], *read_body(self.headers["Content-Type"] or "", body))
         for name in (call.method, "*"):
             if self.state.moods.get(name):
                 mood = self.state.moods[name].popleft()
@@ -522,15 +567,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.close()
 
 
-def _read(headers: Headers, body: bytes) -> tuple[Json, dict[str, tuple[str, bytes]]]:
+def read_body(content_type: str, body: bytes) -> tuple[Json, dict[str, tuple[str, bytes]]]:
     """Read a call's parameters as the server does: in a form, values that are JSON are text."""
-    kind = headers.get_content_type()
+    kind = content_type.partition(";")[0].strip()
     if kind == "application/json":
         return json.loads(body or b"{}"), {}
     if kind != "multipart/form-data":
         return {}, {}
     message = BytesParser(policy=HTTP).parsebytes(
-        f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode() + body
+        f"Content-Type: {content_type}\r\n\r\n".encode() + body
     )
     params: Json = {}
     files = {}
@@ -539,7 +584,7 @@ def _read(headers: Headers, body: bytes) -> tuple[Json, dict[str, tuple[str, byt
         content = part.get_payload(decode=True)
         if part.get_filename() is not None:
             files[name] = part.get_filename(), content
-        elif METHODS.get("sendDocument", {}).get(name) in ("caption", "parse_mode", "string"):
+        elif name == "method" or METHODS["sendDocument"].get(name) in ("caption", "parse_mode"):
             params[name] = content.decode()
         else:
             params[name] = json.loads(content)

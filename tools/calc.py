@@ -5,6 +5,7 @@ Exits with 0 if the program ended well, 1 if it did not, 2 if it could not be tr
 
 import argparse
 import ast
+import base64
 import dataclasses
 import json
 import os
@@ -19,6 +20,7 @@ from function.calculator import calculate, read_program
 from function.parts import text_of
 from function.settings import Settings
 from sandbox.check.source import Unparsed
+from sandbox.fork_server.png import Picture
 from sandbox.policy.loader import PolicyError, load_policy
 from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
 from sandbox.self_test import ProbeResult
@@ -53,6 +55,12 @@ def main(arguments: list[str] | None = None) -> int:
         help="its text, or - for standard input; after -- if it begins with a minus sign",
     )
     parser.add_argument("--json", action="store_true", help="print the whole outcome as JSON")
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE",
+        help="write what the program draws to FILE, a further picture to FILE-2 and so on, as PNG",
+    )
     parser.add_argument("--inline", action="store_true", help="answer as to an inline query")
     parser.add_argument(
         "--policy",
@@ -96,14 +104,35 @@ def main(arguments: list[str] | None = None) -> int:
         answer = calculate(program, sandbox, natural, inline=options.inline)
     finally:
         sandbox.close()
+    pictures = answer.outcome.pictures
+    try:
+        write_pictures(options.picture, pictures)
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 2
     if options.json:
-        print(json.dumps(dataclasses.asdict(answer.outcome), indent=2))
+        outcome = dataclasses.asdict(answer.outcome)
+        outcome["pictures"] = [base64.b64encode(picture.png).decode() for picture in pictures]
+        print(json.dumps(outcome, indent=2))
     elif options.inline:
         for article in articles(answer, policy):
             print(text_of(article.message))
     else:
-        print(text_of(render(answer, policy)))
+        text = text_of(render(answer, policy, with_pictures=bool(pictures)))
+        print(text, end="\n" if text else "")
     return 0 if answer.outcome.kind == "ok" else 1
+
+
+def write_pictures(path: Path | None, pictures: Sequence[Picture]) -> None:
+    """Write each picture to a file of its own, the first to `path`."""
+    if path is None:
+        if pictures:
+            print("A picture was drawn: --picture FILE writes it.", file=sys.stderr)
+        return
+    for number, picture in enumerate(pictures, 1):
+        file = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        file.write_bytes(picture.png)
+        print(f"{file}: {picture.width} x {picture.height}", file=sys.stderr)
 
 
 def show_probes(results: Sequence[ProbeResult], as_json: bool) -> int:

@@ -71,7 +71,12 @@ def _help(policy: Policy, username: str | None) -> Parts:
         "/mode: compact or full answers. /privacy: what is kept."
     )
     groups = parts("\nIn groups: ", code("/cl 2+2"), ", or a reply to me.", *inline, rules)
-    return lines([parts(greeting), *((code(text),) for text in EXAMPLES), groups])
+    examples: tuple[str, ...] = EXAMPLES
+    if "sympy" in policy.allowed_imports and policy.prelude:
+        examples += ("integrate(sin(x)**2, x)",)
+    if "plt" in policy.preloaded and limits.picture_bytes:
+        examples += ("plt.plot([1, 4, 9, 16])",)
+    return lines([parts(greeting), *((code(text),) for text in examples), groups])
 
 
 def mode_message(compact: bool) -> Parts:

@@ -7,32 +7,39 @@ from function.answers.limits import limit_sentence
 from function.calculator import Answer
 from function.parts import Parts, code, parts, text_of
 from function.telegram.lengths import CAPTION_UNITS, MESSAGE_UNITS, cut, units
-from sandbox import Policy
+from sandbox import Picture, Policy
 
 NOTE_UNITS = 600  # the longest error, hint or refusal
 REFUSALS_SHOWN = 3
+PICTURES_ELSEWHERE = parts("It drew a picture, which I can show in a chat with me.")
 
 
 @dataclass(frozen=True)
 class Reply:
     """What is said to one message. Output that does not fit is also in `document`, whole.
 
-    With `asks`, the user's next message is an answer to it.
+    With `asks`, the user's next message is an answer to it. `caption` is the message for a document
+    and for `pictures`: shorter, or nothing where they say it all.
     """
 
     message: Parts
     caption: Parts = ()
     document: str = ""
     asks: bool = False
+    pictures: tuple[Picture, ...] = ()
 
 
 def reply(answer: Answer, policy: Policy, *, compact: bool = False) -> Reply:
     """An answer for a chat. `compact` leaves the program out of `4 = 2+2`."""
     message = render(answer, policy, compact=compact)
     is_whole = not answer.omitted and units(answer.output) <= units(text_of(message))
-    if is_whole or not answer.document:
+    document = "" if is_whole else answer.document
+    pictures = answer.outcome.pictures
+    if not document and not pictures:
         return Reply(message)
-    return Reply(message, render(answer, policy, CAPTION_UNITS), answer.document)
+    shown = {"compact": compact, "with_pictures": bool(pictures)}
+    caption = render(answer, policy, CAPTION_UNITS, **shown)
+    return Reply(message, caption, document, pictures=pictures)
 
 
 def question(answer: Answer) -> Reply:
@@ -43,13 +50,22 @@ def question(answer: Answer) -> Reply:
 
 
 def render(
-    answer: Answer, policy: Policy, room: int = MESSAGE_UNITS, *, compact: bool = False
+    answer: Answer,
+    policy: Policy,
+    room: int = MESSAGE_UNITS,
+    *,
+    compact: bool = False,
+    with_pictures: bool = False,
 ) -> Parts:
-    """An answer within `room` units: output, then an error or a reason, then a hint."""
-    is_ok = answer.outcome.kind == "ok"
+    """An answer within `room` units: output, then an error or a reason, then a hint.
+
+    Without output it speaks of pictures, unless they are shown `with_pictures`.
+    """
     notes = [_cut(note) for note in (*_verdict(answer, policy), answer.hint) if note]
     if not answer.output:
-        return lines([parts("No output."), *notes] if is_ok else notes)
+        if answer.outcome.kind == "ok" and not with_pictures:
+            notes.insert(0, PICTURES_ELSEWHERE if answer.outcome.pictures else parts("No output."))
+        return lines(notes)
     room -= sum(units(text_of(note)) + 1 for note in notes)
     shown = cut(answer.output, room, answer.end, answer.omitted)
     echo = f"{answer.output} = {answer.expression}"

@@ -12,7 +12,8 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from function.answers.replies import Reply
 from function.bot import Bot
@@ -28,13 +29,15 @@ from function.delivery.lease import Leases
 from function.delivery.outbox import Outbox
 from function.errors import Busy, Refused, Undelivered
 from function.observability import events
+from function.parts import text_of
 from function.state import Store
 from function.state.signed import Signed
 from function.telegram import calls
-from function.telegram.types import InlineQuery, Json, Request
+from function.telegram.lengths import CAPTION_UNITS, units
+from function.telegram.types import File, InlineQuery, Json, Request
 
 if TYPE_CHECKING:
-    from function.telegram.client import BotApi, Files
+    from function.telegram.client import BotApi
 
 log = logging.getLogger(__name__)
 
@@ -143,29 +146,37 @@ class ApiDelivery:
         address = request.address
         key = f"answer:{address.chat_id}:{address.message_id}"
         earlier = self._texts.get(key) if request.edited and not reply.asks else None
+        if reply.pictures and units(text_of(reply.message)) > CAPTION_UNITS:
+            self._deliver(calls.send_message(address, reply.message, as_reply=request.edited))
+            reply = replace(reply, caption=())
         is_edited = earlier is not None and self._edit(address.chat_id, int(earlier), reply)
         if reply.document:
-            call = calls.send_document(address, reply.caption, as_reply=request.edited)
-            self._deliver(call, {"document": ("output.txt", reply.document.encode())})
-        elif not is_edited:
-            call = as_call(request, reply) or {}
-            sent = self._deliver(call)
-            if sent is not None:
+            file = File("output.txt", reply.document.encode(), "text/plain; charset=utf-8")
+            caption = () if reply.pictures else reply.caption
+            self._deliver(calls.send_document(address, caption, file, as_reply=request.edited))
+        if not is_edited and (reply.pictures or not reply.document):
+            sent = self._deliver(as_call(request, reply) or {})
+            if isinstance(sent, dict):  # an album is a list, whose pictures are sent anew
                 self._texts.set(key, str(sent["message_id"]), EDIT_SECONDS)
 
     def _edit(self, chat_id: int, message_id: int, reply: Reply) -> bool:
+        if len(reply.pictures) > 1:
+            return False
+        call = calls.edit_message(chat_id, message_id, reply.message)
+        if reply.pictures:
+            call = calls.edit_picture(chat_id, message_id, reply.caption, reply.pictures[0])
         try:
-            self._api.deliver(calls.edit_message(chat_id, message_id, reply.message))
+            self._api.deliver(call)
         except Refused as error:
             log.info("sent anew: %s", error)
             return False
         return True
 
-    def _deliver(self, call: Json, files: Files | None = None) -> Json | None:
+    def _deliver(self, call: Json) -> Any:
         """Make a call and return its result; None where it will never be done."""
-        result: Json | None = None
+        result = None
         try:
-            result = self._api.deliver(call, files)
+            result = self._api.deliver(call)
         except Refused as error:
             events.emit("delivery", logging.WARNING, result=error.code, reason=str(error))
         except Undelivered:

@@ -43,7 +43,8 @@ class Deduplication:
             answer = decode(kept or "")
         except ValueError:  # nothing is kept, or by another version of this program
             answer = self._answer_request(key, request)
-        self._texts.set(key, encode(answer), ANSWER_SECONDS)
+        if not (isinstance(answer, Reply) and answer.pictures):  # rather than kept, drawn again
+            self._texts.set(key, encode(answer), ANSWER_SECONDS)
         return answer
 
     def _answer_request(self, update: str, request: Request | InlineQuery) -> Answer:
@@ -77,6 +78,10 @@ def as_call(request: Request | InlineQuery, answer: Answer) -> Json | None:
     if answer is None:
         return None
     if isinstance(answer, Reply) and isinstance(request, Request):
+        if answer.pictures:
+            return calls.send_pictures(
+                request.address, answer.caption, answer.pictures, as_reply=request.edited
+            )
         return calls.send_message(
             request.address, answer.message, as_reply=request.edited, asks=answer.asks
         )

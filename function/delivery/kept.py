@@ -12,10 +12,10 @@ Answer = Reply | Results | None  # None: nothing is said
 
 
 def encode(answer: Answer) -> str:
-    """The text of an answer."""
+    """The text of an answer; pictures are not kept."""
     match answer:
         case Reply():
-            return json.dumps(vars(answer))
+            return json.dumps({k: v for k, v in vars(answer).items() if k != "pictures"})
         case Results(found, cache_seconds):
             rows = [(each.id, each.title, each.description, each.message) for each in found]
             return json.dumps({"articles": rows, "cache_seconds": cache_seconds})

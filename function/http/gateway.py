@@ -1,5 +1,8 @@
 """POST /message and /inline: what a gateway forwards, and whose answers it sends on."""
 
+import base64
+from dataclasses import replace
+
 import falcon
 
 from function.answers.replies import Reply
@@ -28,7 +31,8 @@ class Message:
         `Bearer` and the webhook's secret or the bot's token.
 
         Response: `{"type": "text", "body": TEXT}` with the parameters of sendMessage beside, or
-        `{"type": "empty", "body": ""}` where there is nothing to say.
+        `{"type": "empty", "body": ""}` where there is nothing to say. What the program drew is in
+        `pictures`: a list of `{"type": "image/png", "data": BASE64}`.
 
         200 accepted; 400, 401, 408, 413, 415 as for updates.
         """
@@ -40,7 +44,13 @@ class Message:
             reply = self._bot.reply(request)
         except (Busy, Undelivered) as error:
             reply = Reply(self._bot.explain(error))
-        return respond(resp, gateway(as_call(request, reply)))
+        body = gateway(as_call(request, reply and replace(reply, pictures=())))
+        if reply and reply.pictures:
+            body["pictures"] = [
+                {"type": "image/png", "data": base64.b64encode(each.png).decode()}
+                for each in reply.pictures
+            ]
+        return respond(resp, body)
 
 
 class Inline:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import falcon
 
 from function.http.request import SECRET_HEADER, demand, read_object
-from function.http.response import respond
 from function.observability import events
 from function.settings import Settings
+from function.telegram.body import encode
 from function.telegram.types import Json
 
 
@@ -30,7 +30,8 @@ class Webhook:
         Request: a JSON object with an integer `update_id`. With a secret configured, the header
         X-Telegram-Bot-Api-Secret-Token must hold it.
 
-        Response: a Bot API call (`method` and its parameters), or nothing.
+        Response: a Bot API call (`method` and its parameters), or nothing; as multipart/form-data
+        where it has pictures.
 
         200 answered: by the response, or with DELIVERY=api by calls that are done, or will be when
         Telegram can be reached; 400 no JSON object, or no `update_id`; 401 wrong secret; 408 not
@@ -46,7 +47,7 @@ class Webhook:
             events.bind(user=events.pseudonym(user, self._token))
         call = self._answer(update)
         if call is not None:
-            respond(resp, call)
+            resp.data, resp.content_type = encode(call)
 
 
 def _user(update: Json) -> int | None:

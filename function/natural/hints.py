@@ -261,6 +261,12 @@ def _refused(case: Case) -> Parts:
     return ()
 
 
+def _picture_file(case: Case) -> Parts:
+    if "savefig(" in case.program.source and "PermissionError" in case.outcome.error:
+        return parts("Leave out ", code("savefig"), ": every figure that is open is sent to you.")
+    return ()
+
+
 def _missing_name(case: Case) -> Parts:
     error = case.outcome.error
     match = re.match(r"NameError: name '(\w+)' is not defined", error)
@@ -374,6 +380,7 @@ _HINTS: dict[str, tuple[Callable[[Case], Parts], ...]] = {
         _power_in_program,
         _comma_in_program,
         _missing_name,
+        _picture_file,
         _dash,
         _greeting,
     ),

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from function.parts import Parts, text_of
 from function.telegram.lengths import units
-from function.telegram.types import Address, Article, Json
+from function.telegram.types import Address, Article, File, Json
+from sandbox import Picture
 
 
 def send_message(
@@ -18,18 +19,42 @@ def send_message(
     return call | ({"reply_markup": {"force_reply": True, "selective": True}} if asks else {})
 
 
-def send_document(address: Address, caption: Parts, *, as_reply: bool = False) -> Json:
-    """The same with a file, which the caller adds as `document`."""
-    call = {"method": "sendDocument", **_where(address, as_reply), "caption": text_of(caption)}
-    if entities := _entities(caption):
-        call["caption_entities"] = entities
-    return call
+def send_document(
+    address: Address, caption: Parts, document: File, *, as_reply: bool = False
+) -> Json:
+    """The same with a file."""
+    where = _where(address, as_reply)
+    return {"method": "sendDocument", **where, **_caption(caption), "document": document}
+
+
+def send_pictures(
+    address: Address, caption: Parts, pictures: Sequence[Picture], *, as_reply: bool = False
+) -> Json:
+    """The same with pictures, several as an album; as documents where one is no photo."""
+    where, kind = _where(address, as_reply), _kind(pictures)
+    if len(pictures) == 1:
+        method = "sendPhoto" if kind == "photo" else "sendDocument"
+        return {"method": method, **where, **_caption(caption), kind: _file(pictures[0])}
+    media: list[Json] = [{"type": kind, "media": _file(picture)} for picture in pictures]
+    media[0] |= _caption(caption)  # which is shown below all of them
+    return {"method": "sendMediaGroup", **where, "media": media}
 
 
 def edit_message(chat_id: int, message_id: int, message: Parts) -> Json:
     """The call that puts another text into a message of the bot's own."""
     call = {"method": "editMessageText", "chat_id": chat_id, "message_id": message_id}
     return call | _content(message)
+
+
+def edit_picture(chat_id: int, message_id: int, caption: Parts, picture: Picture) -> Json:
+    """The call that puts a picture into a message of the bot's own."""
+    media = {"type": _kind([picture]), "media": _file(picture), **_caption(caption)}
+    return {
+        "method": "editMessageMedia",
+        "chat_id": chat_id,
+        "message_id": message_id,
+        "media": media,
+    }
 
 
 def answer_inline_query(query_id: str, articles: Sequence[Article], cache_seconds: int) -> Json:
@@ -67,6 +92,21 @@ def _content(message: Parts, text: str = "text") -> Json:
     if entities := _entities(message):
         content["entities"] = entities
     return content
+
+
+def _caption(caption: Parts) -> Json:
+    call: Json = {"caption": text_of(caption)} if caption else {}
+    if entities := _entities(caption):
+        call["caption_entities"] = entities
+    return call
+
+
+def _kind(pictures: Sequence[Picture]) -> str:
+    return "photo" if all(picture.is_photo for picture in pictures) else "document"
+
+
+def _file(picture: Picture) -> File:
+    return File("picture.png", picture.png, "image/png")
 
 
 def _entities(message: Parts) -> list[Json]:

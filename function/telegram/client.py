@@ -8,12 +8,12 @@ import json
 import logging
 import random
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import urllib3
 
 from function.errors import Refused, Undelivered
+from function.telegram.body import encode
 from function.telegram.types import Json
 
 log = logging.getLogger(__name__)
@@ -25,8 +25,6 @@ TIMEOUT_SECONDS = 25.0  # for all tries of a call
 FIRST_PAUSE_SECONDS = 0.5
 CONNECTIONS = 64  # kept open; as many as the service has threads
 CURES = 3  # of one call, each by changing it
-
-Files = Mapping[str, tuple[str, bytes]]
 
 
 class BotApi:
@@ -48,7 +46,7 @@ class BotApi:
         """Close the connections that are kept open."""
         self._pool.clear()
 
-    def deliver(self, call: Json, files: Files | None = None) -> Any:
+    def deliver(self, call: Json) -> Any:
         """Make a call such as `{"method": "sendMessage", ...}`, curing what can be cured.
 
         Returns the result; None where there is nobody to tell any more (403), or nothing to do.
@@ -57,7 +55,7 @@ class BotApi:
         method = params.pop("method")
         for _ in range(CURES):
             try:
-                return self.call(method, params, files)
+                return self.call(method, params)
             except Refused as error:
                 if error.code == 403 or "message is not modified" in error.description.lower():
                     log.info("not delivered: %s", error)
@@ -67,25 +65,20 @@ class BotApi:
                     raise
                 log.info("tried again in another form: %s", error)
                 params = cured
-        return self.call(method, params, files)
+        return self.call(method, params)
 
     def call(
-        self,
-        method: str,
-        params: Json | None = None,
-        files: Files | None = None,
-        answer_seconds: float = ANSWER_SECONDS,
+        self, method: str, params: Json | None = None, answer_seconds: float = ANSWER_SECONDS
     ) -> Any:
         """Make a call as it is and return its result, waiting out rate limits and outages.
 
-        `files` are uploads by parameter: a file's name and content. A call whose answer was lost
-        is made again, so it may be done twice.
+        A call whose answer was lost is made again, so it may be done twice.
         """
         deadline = time.monotonic() + self._timeout
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
-                return self._call_once(method, params or {}, files, answer_seconds)
+                return self._call_once(method, params or {}, answer_seconds)
             except _Later as error:
                 # Half to all of a pause, so that many callers do not come back at once.
                 wait = error.seconds or pause * (1 + random.random()) / 2  # nosec B311
@@ -123,15 +116,15 @@ class BotApi:
         except urllib3.exceptions.HTTPError as error:
             raise Undelivered(f"getFile: {type(error).__name__}") from None
 
-    def _call_once(
-        self, method: str, params: Json, files: Files | None, answer_seconds: float
-    ) -> Any:
+    def _call_once(self, method: str, params: Json, answer_seconds: float) -> Any:
+        body, content_type = encode(params)
         try:
             response = self._pool.request(
                 "POST",
                 f"{self._base_url}/bot{self._token}/{method}",
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=answer_seconds),
-                **_body(params, files),
+                body=body,
+                headers={"Content-Type": content_type},
             )
         except urllib3.exceptions.HTTPError as error:
             raise _Later(type(error).__name__) from None
@@ -164,18 +157,6 @@ def _failure(method: str, code: int, answer: Json) -> Exception:
     if code >= 500:
         return _Later(f"{code} {description}")
     return Refused(method, code, description, parameters)
-
-
-def _body(params: Json, files: Files | None) -> dict[str, Any]:
-    if not files:
-        return {"json": params}
-    fields: dict[str, Any] = {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in params.items()
-    }
-    for name, (filename, content) in files.items():
-        fields[name] = filename, content, "text/plain; charset=utf-8"
-    return {"fields": fields}
 
 
 def cure(params: Json, error: Refused) -> Json | None:

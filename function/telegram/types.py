@@ -14,6 +14,15 @@ Action = (
 
 
 @dataclass(frozen=True)
+class File:
+    """A parameter that is uploaded: its name, its content, and its media type."""
+
+    name: str
+    content: bytes
+    type: str
+
+
+@dataclass(frozen=True)
 class Identity:
     """This bot's id, and its user name in lower case without the @; None if unknown."""
 

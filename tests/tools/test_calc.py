@@ -98,3 +98,13 @@ def test_a_required_probe_that_fails_gives_status_1(capsys: pytest.CaptureFixtur
     optional = dataclasses.replace(failed, required=False)
     assert (show_probes([failed], as_json=False), show_probes([optional], as_json=False)) == (1, 0)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["FAIL", "open"]
+
+
+def test_what_is_drawn_is_written_to_files(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the packages of function/maths.txt are not installed")
+    policy = str(ROOT / "sandbox/policies/maths.yaml")
+    program = "plt.plot([1])\nplt.figure()\nplt.plot([2])\nsqrt(8)"
+    result = calc(tmp_path, "--policy", policy, "--picture", "plot.png", program)
+    assert (result.returncode, result.stdout) == (0, "2*sqrt(2) ≈ 2.8284271247\n"), result.stderr
+    for name in ("plot.png", "plot-2.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

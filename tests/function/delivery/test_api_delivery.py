@@ -15,7 +15,8 @@ from function.delivery.api_delivery import ApiDelivery
 from function.errors import Busy, Refused, Undelivered
 from function.state.memory import Memory
 from function.state.signed import Signed
-from function.telegram.types import Identity, Json
+from function.telegram.types import File, Identity, Json
+from sandbox import Picture
 from sandbox.sandbox import Outcome
 from tests.conftest import message
 from tests.function.conftest import ScriptedSandbox
@@ -23,18 +24,19 @@ from tests.function.conftest import ScriptedSandbox
 Deliver = Callable[[Json], Any]
 
 
+DOCUMENT = File("output.txt", b"x" * 10000, "text/plain; charset=utf-8")
+
+
 class RecordingApi:
     """Does nothing but number the messages that it is given; `fails` may raise instead."""
 
     def __init__(self) -> None:
         self.calls: list[Json] = []
-        self.files: list[Any] = []
         self.fails: Deliver = lambda call: None
 
-    def deliver(self, call: Json, files: Any = None) -> Any:
+    def deliver(self, call: Json) -> Any:
         self.fails(call)
         self.calls.append(call)
-        self.files.append(files)
         return {"message_id": 1000 + len(self.calls)}
 
 
@@ -147,7 +149,7 @@ def test_long_output_comes_as_a_file(
     [(method, caption)] = said(api)
     assert method == "sendDocument"
     assert len(caption) <= 1024
-    assert api.files == [{"document": ("output.txt", b"x" * 10000)}]
+    assert [call["document"] for call in api.calls] == [DOCUMENT]
 
 
 def test_a_python_file_is_fetched_and_run(delivery: ApiDelivery, api: RecordingApi) -> None:
@@ -198,7 +200,7 @@ def test_what_is_formatted_or_long_survives_a_failure(
     with pytest.raises(Undelivered):
         delivery.answer(sent(1, "f()"))
     delivery.answer(sent(1, "f()"))
-    assert api.files == [{"document": ("output.txt", b"x" * 10000)}]
+    assert [call["document"] for call in api.calls] == [DOCUMENT]
     assert api.calls[0]["caption_entities"]
 
 
@@ -273,3 +275,46 @@ def test_telegram_finds_room_and_leaves_some_to_others() -> None:
 def test_what_asks_for_nothing_gets_nothing(delivery: ApiDelivery, api: RecordingApi) -> None:
     delivery.answer({"update_id": 1, "poll": {}})
     assert api.calls == []
+
+
+PICTURE = Picture(b"\x89PNG\r\n\x1a\n", 640, 480)
+
+
+def test_a_picture_is_sent_with_its_text_and_drawn_again_rather_than_kept(
+    delivery: ApiDelivery, api: RecordingApi, scripted: ScriptedSandbox
+) -> None:
+    scripted.script = lambda source: Outcome("ok", "7", pictures=(PICTURE,))
+    api.fails = once(Undelivered("sendPhoto: no answer"))
+    with pytest.raises(Undelivered):
+        delivery.answer(sent(1, "f()"))
+    delivery.answer(sent(1, "f()"))
+    [call] = api.calls
+    assert (call["method"], call["caption"]) == ("sendPhoto", "7 = f()")
+    assert call["photo"].content == PICTURE.png
+    assert len(scripted.programs) == 2
+
+
+def test_an_edited_program_changes_its_picture_and_an_album_is_sent_anew(
+    delivery: ApiDelivery, api: RecordingApi, scripted: ScriptedSandbox
+) -> None:
+    scripted.script = lambda source: Outcome("ok", pictures=(PICTURE,) * len(source))
+    delivery.answer(sent(1, "a", message_id=50))
+    delivery.answer(sent(2, "b", "edited_message", message_id=50))
+    delivery.answer(sent(3, "cc", "edited_message", message_id=50))
+    assert [call["method"] for call in api.calls] == [
+        "sendPhoto",
+        "editMessageMedia",
+        "sendMediaGroup",
+    ]
+    assert api.calls[1]["message_id"] == 1001
+    assert "caption" not in api.calls[0]
+
+
+def test_a_text_too_long_for_a_caption_is_a_message_of_its_own(
+    delivery: ApiDelivery, api: RecordingApi, scripted: ScriptedSandbox
+) -> None:
+    scripted.script = lambda source: Outcome("ok", "x" * 1200, pictures=(PICTURE,))
+    delivery.answer(sent(1, "f()"))
+    assert [call["method"] for call in api.calls] == ["sendMessage", "sendPhoto"]
+    assert api.calls[0]["text"].startswith("x" * 1200)
+    assert "caption" not in api.calls[1]

@@ -1,5 +1,6 @@
 """Statuses, secrets and errors of each HTTP resource, over a sandbox that does as it is told."""
 
+import base64
 import json
 from typing import Any
 
@@ -16,6 +17,7 @@ from function.settings import Settings
 from function.state.memory import Memory
 from function.telegram.calls import send_message
 from function.telegram.types import Address
+from sandbox import Picture
 from sandbox.sandbox import Outcome
 from tests.conftest import message
 from tests.function.conftest import ScriptedSandbox
@@ -119,6 +121,36 @@ def test_a_gateway_gets_a_text_or_nothing(scripted: ScriptedSandbox) -> None:
     assert app.simulate_post("/message", json=group).json == {"type": "empty", "body": ""}
 
 
+PICTURE = Picture(b"\x89PNG\r\n\x1a\n", 640, 480)
+
+
+def test_a_picture_is_the_webhooks_response_as_a_form(scripted: ScriptedSandbox) -> None:
+    scripted.script = lambda source: Outcome("ok", "7", pictures=(PICTURE,))
+    result = client(scripted).simulate_post("/webhook", json=update("f()"))
+    kind, _, boundary = result.headers["content-type"].partition("; boundary=")
+    assert kind == "multipart/form-data"
+    parts = result.content.split(f"--{boundary}".encode())
+    assert any(b'name="method"' in part and b"sendPhoto" in part for part in parts)
+    assert any(b'name="caption"' in part and b"7 = f()" in part for part in parts)
+    assert any(b"image/png" in part and PICTURE.png in part for part in parts)
+
+
+def test_a_gateway_gets_pictures_beside_the_text(scripted: ScriptedSandbox) -> None:
+    scripted.script = lambda source: Outcome("ok", pictures=(PICTURE,))
+    said = client(scripted).simulate_post("/message", json=message("f()")).json
+    assert "picture" in said["body"]
+    [picture] = said["pictures"]
+    assert picture["type"] == "image/png"
+    assert base64.b64decode(picture["data"]) == PICTURE.png
+
+
+def test_a_query_is_told_where_pictures_can_be_had(scripted: ScriptedSandbox) -> None:
+    for output in ("", "7"):
+        scripted.script = lambda source, output=output: Outcome("ok", output, pictures=(PICTURE,))
+        [result] = client(scripted).simulate_post("/inline", json=QUERY).json["results"]
+        assert "in a chat with me" in result["input_message_content"]["message_text"]
+
+
 def test_a_gateways_query_gets_results(scripted: ScriptedSandbox) -> None:
     results = client(scripted).simulate_post("/inline", json=QUERY).json["results"]
     assert [each["title"] for each in results] == ["2+2 = 2+2", "2+2"]
@@ -148,7 +180,7 @@ def test_when_nothing_can_run_telegram_is_told_to_come_again(
 class SilentApi:
     """A Bot API server that is not there."""
 
-    def deliver(self, call: Any, files: Any = None) -> Any:
+    def deliver(self, call: Any) -> Any:
         raise Undelivered("sendMessage: no answer", 7)
 
     def fetch_text(self, file_id: str, max_bytes: int) -> str:

@@ -45,6 +45,11 @@ def refused(name: str) -> Outcome:
 CASES = [
     # source, outcome, what the hint holds
     ("x = input()", refused("input"), "`n = 5`"),
+    (
+        "plt.savefig('a.png')",
+        error("PermissionError: [Errno 1] Operation not permitted: 'a.png'"),
+        "`savefig`",
+    ),
     ("2^10", ok("8"), "`2**10`"),
     ("2^10=", ok("8"), "`2**10`"),
     ("2^0.5", error("TypeError: unsupported operand type(s) for ^: 'int' and 'float'"), "`2**0.5`"),

@@ -10,6 +10,7 @@ import pytest
 
 from function.errors import BotApiError, Refused, Undelivered
 from function.telegram.client import BotApi
+from function.telegram.types import File
 from tests.bot_api_server import BotApiServer, running
 from tools.serve import free_port
 
@@ -39,7 +40,8 @@ def test_a_call_returns_its_result(api: BotApi, server: BotApiServer) -> None:
 def test_a_document_travels_with_its_caption(api: BotApi, server: BotApiServer) -> None:
     entities = [{"type": "code", "offset": 0, "length": 2}]
     call = {"method": "sendDocument", "chat_id": 1, "caption": "é×", "caption_entities": entities}
-    api.deliver(call, {"document": ("output.txt", "é\n".encode() * 9000)})
+    document = File("output.txt", "é\n".encode() * 9000, "text/plain; charset=utf-8")
+    api.deliver(call | {"document": document})
     sent = server.calls[-1]
     assert sent.files == {"document": ("output.txt", "é\n".encode() * 9000)}
     assert sent.params == {"chat_id": 1, "caption": "é×", "caption_entities": entities}
