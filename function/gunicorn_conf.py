@@ -6,6 +6,7 @@ gunicorn --config python:function.gunicorn_conf; every name below is one of its 
 
 import contextlib
 import ctypes
+import functools
 import gc
 import os
 import shutil
@@ -14,6 +15,7 @@ import struct
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ import function.app  # noqa: E402  # in the master, so that another worker start
 from function import machine  # noqa: E402
 from function.http.server import Worker  # noqa: E402
 from function.observability import logs  # noqa: E402
-from function.settings import Settings  # noqa: E402
+from function.settings import Settings, SettingsError, load_settings  # noqa: E402
 from sandbox import PolicyError, load_policy, longest_answer_seconds  # noqa: E402
 
 gc.enable()
@@ -95,7 +97,18 @@ def on_starting(server: Any) -> None:
     with contextlib.suppress(OSError):
         folder = tempfile.mkdtemp(prefix="calcubot-")
         os.environ[function.app.LAST_GOOD_POLICY] = os.path.join(folder, "policy.yaml")
+    server.reload = functools.partial(_reload, server, server.reload)
     gc.freeze()  # what is loaded is not searched again, which would copy its pages in the worker
+
+
+def _reload(server: Any, reload: Callable[[], None]) -> None:
+    """Replace the worker, unless its successor would be refused: that would end the service."""
+    try:
+        load_settings(os.environ)
+    except SettingsError as error:
+        server.log.error("not reloaded: %s", error)
+    else:
+        reload()
 
 
 def on_exit(_server: object) -> None:

@@ -8,13 +8,14 @@ import threading
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 import urllib3
 
 from tests.conftest import Service, message
-from tests.faults.parts import children, eventually, is_alive
+from tests.faults.parts import children, eventually, is_alive, is_right
 from tools.serve import free_port
 
 update_ids = itertools.count(1)
@@ -90,6 +91,23 @@ def test_a_reload_loses_no_update_and_leaves_the_log_whole(
     lines = service.logs().splitlines()
     assert [line for line in lines if "Traceback" in line or "Logging error" in line] == []
     assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+def test_a_config_that_cannot_be_served_is_not_reloaded(
+    start_service: Callable[..., Service], tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text("{}")
+    service = start_service(CONFIG_PATH=str(config))
+    [worker] = children(service.process.pid)
+    config.write_text('{"TOKEN": "no token"}')
+    service.process.send_signal(signal.SIGHUP)
+    eventually(lambda: f"not reloaded: {config}: TOKEN is not valid" in service.logs())
+    config.write_text("{}")
+    assert children(service.process.pid) == [worker]
+    service.process.send_signal(signal.SIGHUP)
+    eventually(lambda: worker not in children(service.process.pid), seconds=20)
+    eventually(lambda: is_right(service))
 
 
 def test_another_master_takes_over_without_a_lost_update(
