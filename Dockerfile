@@ -1,13 +1,17 @@
 # The service in one image: no pip, no compiler, no secret, no test.
 #   docker build --tag calcubot .
+# MATHS=1 adds sympy, numpy and matplotlib, some 200 MB, and serves the policy that allows them:
+#   docker build --build-arg MATHS=1 --tag calcubot .
 # BASE is any image with Python 3.11 or later and venv. REVISION and CREATED (RFC 3339) become labels.
 ARG BASE=python:3.14-slim-trixie
+ARG MATHS=
 
 FROM ${BASE} AS build
-COPY function/requirements.txt /build/
+ARG MATHS
+COPY function/requirements.txt function/maths.txt /build/
 RUN python3 -m venv /opt/venv \
     && /opt/venv/bin/python -I -m pip install --quiet --no-cache-dir --no-compile --only-binary :all: \
-        --require-hashes --requirement /build/requirements.txt \
+        --require-hashes --requirement "/build/$([ "$MATHS" ] && echo maths || echo requirements).txt" \
     && /opt/venv/bin/python -I -m pip uninstall --quiet --yes pip \
     && find /opt/venv -depth -type d -path '*/site-packages/*' -name tests -exec rm -r {} + \
     && /opt/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/venv
@@ -15,10 +19,11 @@ COPY function /app/function
 COPY sandbox /app/sandbox
 COPY tools/sbom.py /build/
 RUN PYTHONPATH=/app /opt/venv/bin/python /build/sbom.py >/app/sbom.cdx.json \
-    && rm /app/function/requirements.* \
+    && rm /app/function/requirements.* /app/function/maths.* \
     && /opt/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /app
 
 FROM ${BASE}
+ARG MATHS
 ARG VERSION=1.0.0
 ARG REVISION=unknown
 ARG CREATED=unknown
@@ -38,7 +43,8 @@ RUN rm -rf /usr/local/lib/python3.*/ensurepip /usr/local/lib/python3.*/site-pack
 COPY --from=build /opt/venv /opt/venv
 COPY --from=build /app /app
 COPY policy.yaml /app/policy.yaml
-ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/app PYTHONSAFEPATH=1 PORT=8000
+ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/app PYTHONSAFEPATH=1 PORT=8000 \
+    POLICY_PATH=${MATHS:+/app/sandbox/policies/maths.yaml}
 WORKDIR /app
 EXPOSE 8000
 # Patient, for an engine that replaces what it finds ill makes an overloaded machine's load worse.

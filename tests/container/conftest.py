@@ -97,7 +97,7 @@ def flags(policy: Path, config: Path) -> list[str]:
         *(f"--cap-drop={name}" for name in service["cap_drop"]),
         *(f"--cap-add={name}" for name in service["cap_add"]),
         *(f"--security-opt={option}" for option in service["security_opt"]),
-        f"--memory={limits['memory']}",
+        f"--memory={limits['memory'].rpartition(':-')[2].rstrip('}')}",
         f"--pids-limit={limits['pids']}",
         f"--cpus={min(2, os.cpu_count() or 1)}",
         f"--stop-timeout={service['stop_grace_period'].rstrip('s')}",
