@@ -39,7 +39,6 @@ _HINTS = {
     "write `assert`": "unittest doctest pytest",
     "`random` serves for all but passwords": "secrets uuid",
     "`random.Random()` draws as well": "random.SystemRandom",
-    "write a class with `__enter__` and `__exit__`": "contextlib",
     "keep the types in a dict": "typing.get_type_hints",
     "`dataclasses.replace` does it for a dataclass": "copy.replace",
     "write `@dataclass` above a class": "dataclasses.make_dataclass",

@@ -47,6 +47,7 @@ GIVES |= {"json.tool": "files", "collections.__main__": "files"}
 # Of impure modules, what is computation all the same; after a minus, what is not.
 _HALVES = {
     "abc": "-update_abstractmethods get_cache_token",
+    "contextlib": "-redirect_stdout redirect_stderr chdir",
     "copy": "-replace",
     "dataclasses": "-make_dataclass",
     "enum": "-property global_enum global_enum_repr global_flag_repr global_str verify",

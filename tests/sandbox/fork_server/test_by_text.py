@@ -27,6 +27,7 @@ VERDICTS = {
         FIXED: "OrderedDict.__reduce__ OrderedDict.__sizeof__ namedtuple",  # judges its names
     },
     "collections.abc": {FIXED: "_check_methods", NOT_GIVEN: "_get_framelocalsproxy"},
+    "contextlib": {NOT_GIVEN: "_RedirectStream.__enter__ _RedirectStream.__exit__"},
     "copy": {KEPT: "_reconstruct"},
     "dataclasses": {
         KEPT: (
