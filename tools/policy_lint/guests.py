@@ -284,7 +284,7 @@ def _run(process: ZygoteProcess, program: bytes) -> Outcome:
     """Run an encoded program in a guest, under a policy that need not pass the self-test."""
     try:
         return process.run(program, _ROOMY["queue_seconds"])
-    except (ZygoteGone, KilledFromOutside) as error:
+    except (ZygoteGone, KilledFromOutside, OSError) as error:
         raise SandboxUnavailable(str(error)) from error
 
 

@@ -79,7 +79,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             open_calls = sorted(call for call in calls if not _denies(policy, call))
             if not open_calls:
                 continue
-            message = f"programs could {need}: {_listing(open_calls)} not denied"
+            message = f"programs could {need}: {_listing(open_calls, len(calls))} not denied"
             cure = f"add `- {_quoted(entry)}`"
             bare = entry.removeprefix(
                 "@"
@@ -100,8 +100,10 @@ def _denies(policy: Policy, call: str) -> bool:
     return not policy.denied_syscalls.isdisjoint({call, call.partition("(")[0]})
 
 
-def _listing(calls: list[str]) -> str:
-    shown = ", ".join(calls[:4]) + (f" and {len(calls) - 4} more" if len(calls) > 4 else "")
+def _listing(calls: list[str], group: int) -> str:
+    """The calls; of a whole group a few."""
+    most = 4 if len(calls) == group else 20
+    shown = ", ".join(calls[:most]) + (f" and {len(calls) - most} more" * (len(calls) > most))
     return f"{shown} {'is' if len(calls) == 1 else 'are'}"
 
 
