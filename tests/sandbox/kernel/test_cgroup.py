@@ -72,3 +72,15 @@ def test_the_groups_of_services_that_were_killed_are_swept(tmp_path):
     assert (group / "cgroup.procs").read_text() == str(os.getpid())
     assert not left.exists()
     assert others.exists()
+
+
+@pytest.mark.parametrize("own", ["/", f"/{cgroup._SERVICE}"])
+def test_in_version_2_a_group_is_made_beside_the_service_and_has_its_limit(tmp_path, own):
+    """In folders that look like a hierarchy whose root is delegated to a container."""
+    (tmp_path / cgroup._SERVICE).mkdir()
+    (tmp_path / "cgroup.subtree_control").write_text("")
+    group = cgroup._limit(os.getpid(), tmp_path, own, "memory.max", 1 << 30)
+    assert group.parent == tmp_path
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+memory"
+    assert (group / "memory.max").read_text() == str(1 << 30)
+    assert (group / "cgroup.procs").read_text() == str(os.getpid())

@@ -41,7 +41,7 @@ REMAINING = {
         "usage for the report, limits and ids for the self-test and for C libraries; no other "
         "process can be named",
     ),
-    "the end": ("exit exit_group", ""),
+    "the end": ("exit exit_group", "a process ends with them"),
 }
 
 # Each call that takes a process, thread, user, clock or address, with one of another's: the call
