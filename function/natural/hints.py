@@ -138,7 +138,8 @@ def _power_in_program(case: Case) -> Parts:
     )
     if is_of_bits or re.search(r"\b0[xXbBoO]|\b(?:bin|hex)\(", case.program.source):
         return ()
-    if not any(_is_like_a_power(node) for node in _operations(case.tree)):
+    is_refused = error.startswith("TypeError: unsupported operand type(s) for ^")
+    if not is_refused and not any(_is_like_a_power(node) for node in _operations(case.tree)):
         return ()
     meant = _CODE_OR_XOR.sub(lambda match: match[1] or "**", case.program.source)
     return _XOR + parts(": ", code(meant)) if parses(meant) else ()
@@ -240,6 +241,8 @@ def _several(case: Case) -> Parts:
 
 
 def _refused(case: Case) -> Parts:
+    if case.outcome.kind == "error" and not case.outcome.error.startswith("NameError"):
+        return ()  # what it names is there: perhaps a library
     match case.reading.refusal:
         case "exchange":
             return parts(

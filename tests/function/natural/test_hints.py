@@ -46,6 +46,11 @@ CASES = [
     # source, outcome, what the hint holds
     ("x = input()", refused("input"), "`n = 5`"),
     (
+        "solve(x^2-4)",
+        error("TypeError: unsupported operand type(s) for ^: 'Symbol' and 'int'"),
+        "`solve(x**2-4)`",
+    ),
+    (
         "plt.savefig('a.png')",
         error("PermissionError: [Errno 1] Operation not permitted: 'a.png'"),
         "`savefig`",
