@@ -347,6 +347,7 @@ class _Zygote:
         """Let go of all that is known of other guests: an escaped program finds none of it."""
         for notes in (self.children, self.awaited, self.idle, self.running, self.identities):
             notes.clear()
+        self.numbers = itertools.count()
 
     def _seed(self) -> None:
         """Give the next guest random numbers of its own; itself it would copy pages for them."""
