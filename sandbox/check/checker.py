@@ -166,10 +166,6 @@ class _Program:
         return "*" not in self.bound and name not in self.unsure
 
     @cached_property
-    def templates(self) -> Templates:
-        return Templates(self.nodes, self.bound, self.is_sure)
-
-    @cached_property
     def modules(self) -> dict[str, str]:
         """The names that hold modules -> their modules."""
         preloaded = self.rules.preloaded.items()
@@ -436,8 +432,9 @@ def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
         "`.format` works here on text in quotes, with no dot or bracket in its fields; "
         "an f-string does the same"
     )
-    others = [node for node in nodes if not program.templates.is_plain(node.value)]
-    program.refuse(others, "format", "format", message)
+    templates = Templates(program.nodes, program.bound, program.is_sure)
+    unsure = templates.unsure([node.value for node in nodes])
+    program.refuse([one for one in nodes if one.value in unsure], "format", "format", message)
 
 
 def _judge_evaluate(program: _Program, nodes: Iterable[ast.AST]) -> None:

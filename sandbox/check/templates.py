@@ -7,15 +7,20 @@ holds the table or the function otherwise than to read or call it, makes it unsu
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from sandbox.check.literals import is_plain_text
 from sandbox.check.node_kinds import Nodes
-from sandbox.check.scopes import Binding, Bindings
+from sandbox.check.scopes import Bindings
 
 __all__ = ["Templates"]
+
+# Who judges, and what: a text, a table of texts, or the name of one.
+_Claim = tuple[Callable[[Any], Any], Any]
+# What has to hold as well; None where the claim is false.
+_Needs = list[_Claim] | None
 
 _TABLES = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 _READERS = frozenset({"get", "items", "keys", "values"})  # methods that leave a table as it is
@@ -28,56 +33,73 @@ class Templates:
         self._nodes = nodes
         self._bound = bound
         self._is_sure = is_sure
-        self._known: dict[object, bool] = {}
 
-    def is_plain(self, node: Any) -> bool:
-        """Tell whether an expression surely is a literal whose `.format` reads no attribute."""
+    def unsure(self, texts: Iterable[ast.expr]) -> set[ast.expr]:
+        """Return those of the expressions that may be other than a literal of the program.
+
+        Iterative, and each part is judged once: a program may be a chain of a thousand names.
+        """
+        dependents: dict[_Claim, list[_Claim]] = defaultdict(list)
+        claims: list[_Claim] = [(self._text, text) for text in texts]
+        seen, refuted = {*claims}, []
+        for claim in claims:
+            needs = claim[0](claim[1])
+            if needs is None:
+                refuted.append(claim)
+            for need in needs or ():
+                dependents[need].append(claim)
+                if need not in seen:
+                    seen.add(need)
+                    claims.append(need)
+        false = set(refuted)
+        while refuted:
+            others = set(dependents[refuted.pop()]) - false
+            false |= others
+            refuted += others
+        return {text for judge, text in false if judge == self._text}
+
+    def _text(self, node: Any) -> _Needs:
         match node:
             case ast.Name(id=name):
-                return self._is_sure(node) and self._once(name, self._is_plain_name)
+                return [(self._name, name)] if self._is_sure(node) else None
             case ast.IfExp(body=body, orelse=orelse):
-                return self.is_plain(body) and self.is_plain(orelse)
-            case ast.Subscript(value=table, slice=key):
-                return not isinstance(key, ast.Slice) and self._holds_plain(table)
+                return [(self._text, body), (self._text, orelse)]
+            case ast.Subscript(value=table, slice=key) if not isinstance(key, ast.Slice):
+                return [(self._table, table)]
             case _:
-                return self._once(node, is_plain_text)
+                return [] if is_plain_text(node) else None
 
-    def _once(self, key: Any, judge: Callable[[Any], bool]) -> bool:
-        if key not in self._known:
-            self._known[key] = True
-            self._known[key] = judge(key)
-        return self._known[key]
+    def _name(self, name: str) -> _Needs:
+        needs: list[_Claim] = []
+        for node, value in self._bound.get(name, ()):
+            if isinstance(value, ast.expr):
+                needs.append((self._text, value))
+            elif node in self._loops:
+                needs.append((self._table, self._loops[node]))
+            elif self._arguments.get(node):
+                needs += [(self._text, given) for given in self._arguments[node]]
+            else:
+                return None
+        return needs or None
 
-    def _is_plain_name(self, name: str) -> bool:
-        bound = self._bound.get(name, ())
-        return bool(bound) and all(map(self._is_plain_binding, bound))
-
-    def _is_plain_binding(self, binding: Binding) -> bool:
-        node, value = binding
-        if isinstance(value, ast.expr):
-            return self.is_plain(value)
-        if isinstance(node, ast.arg):
-            given = self._arguments.get(node)
-            return bool(given) and all(map(self.is_plain, given or ()))
-        return node in self._loops and self._holds_plain(self._loops[node])
-
-    def _holds_plain(self, table: ast.expr) -> bool:
-        """Tell whether all that a table holds is plain; of a dict, all of both sides."""
+    def _table(self, table: Any) -> _Needs:
+        """What a table holds: of a dict, both sides."""
         match table:
             case ast.Dict(keys=keys, values=values):
-                return all(map(self.is_plain, [*keys, *values]))
+                return [(self._text, one) for one in (*keys, *values)]
             case ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Set(elts=elts):
-                return all(map(self.is_plain, elts))
+                return [(self._text, one) for one in elts]
             case ast.Name(id=name):
-                return self._is_sure(table) and self._once((name,), self._is_plain_table)
+                return [(self._table_name, name)] if self._is_sure(table) else None
             case ast.Call(func=ast.Attribute(value=value, attr="values"), args=[]):
-                return self._holds_plain(value)
-        return False
+                return [(self._table, value)]
+        return None
 
-    def _is_plain_table(self, key: tuple[str]) -> bool:
-        values = [one.value for one in self._bound.get(key[0], ())]
-        are_tables = all(isinstance(one, _TABLES) and self._holds_plain(one) for one in values)
-        return bool(values) and are_tables and self._uses[key[0]] <= self._readings
+    def _table_name(self, name: str) -> _Needs:
+        values = [one.value for one in self._bound.get(name, ())]
+        if not values or not all(isinstance(value, _TABLES) for value in values):
+            return None
+        return [(self._table, v) for v in values] if self._uses[name] <= self._readings else None
 
     @cached_property
     def _uses(self) -> Mapping[str, set[ast.AST]]:

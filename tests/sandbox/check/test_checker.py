@@ -560,6 +560,11 @@ def test_a_syntax_error_is_one_violation_with_the_line_that_python_ends_in(
         "\n".join(" " * depth + "if 1:" for depth in range(120)),
         "f'{" * 200,
         "[" * 60 + "x" + " for a in b]" * 60,
+        "".join(f"t{n} = t{n + 1}\n" for n in range(1000)) + "t0.format(1)",
+        "(" * 90 + "a" + " if x else b)" * 90 + ".format(1)",
+        "T = []\nT" + ".values()" * 1500 + "[0].format(1)",
+        "".join(f"def f{n}(t): return f{n + 1}(t)\n" for n in range(400)) + "f0('').format(1)",
+        "\n".join(" " * depth + "class A:" for depth in range(90)) + " __x = 1",
         "\ud800" * 5000,
         "\0" * 16000,
         "\r" * 16000,
@@ -619,6 +624,7 @@ GROWING: dict[str, Callable[[int], str]] = {
         each("t{} = ", n) + each("'a'", n, " + ") + "\n" + each("t{}.format(1)\n", n)
     ),
     "modules of one name": lambda n: each("import a{} as n\n", n) + "n.itemgetter\n" * n,
+    "a chain of names": lambda n: each("t{0} = t1{0}\nt1{0} = t{0}\nt{0}.format(1)\n", n),
     "functions of a template": lambda n: (
         each("def f{0}(t): t.format(1)\nf{0}('a')\n", n) + "T = ['a']\n" + "T[0].format(1)\n" * n
     ),
