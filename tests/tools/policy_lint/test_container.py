@@ -29,10 +29,11 @@ def test_the_container_as_it_is_has_room(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "at"),
     [
-        ("memory: 2560M", "memory: 2g", {"concurrent_guests", "address_space_mib"}),
-        ("memory: 2560M", "memory: 700 MB", {"address_space_mib"}),  # not even one of 512
+        ("${MEMORY:-2560M}", "2g", {"concurrent_guests", "address_space_mib"}),
+        ("${MEMORY:-2560M}", "700 MB", {"address_space_mib"}),  # not even one of 512
         ("pids: 256", "pids: 140", {"concurrent_guests", "prepared_guests"}),
         ("${CPUS:-2}", "${CPUS-0.5}", {"concurrent_guests", "cpu_seconds"}),
+        ("stop_grace_period: 40s", "stop_grace_period: 0m30s", {"wall_seconds", "queue_seconds"}),
     ],
 )
 def test_too_little_is_told_at_what_may_be_lowered(
@@ -53,9 +54,9 @@ def test_too_little_is_told_at_what_may_be_lowered(
     ("old", "new"),
     [
         ("policy.yaml", "other.yaml"),  # a service that does not mount the policy
-        ("          memory: 2560M\n", ""),
-        ("memory: 2560M", "memory: much"),
-        ("memory: 2560M", "memory: [2]"),
+        ("          memory: ${MEMORY:-2560M}\n", ""),
+        ("${MEMORY:-2560M}", "much"),
+        ("${MEMORY:-2560M}", "[2]"),
         ("services:", "services: ["),
         (COMPOSE, ""),
         (COMPOSE, "services: {calcubot: }"),
