@@ -216,14 +216,14 @@ def test_without_memory_the_program_that_wants_it_ends_and_nothing_else(
 def test_a_full_disk_costs_no_answer(start_service: Callable[..., Service], tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
     if subprocess.run(mount, check=False, capture_output=True).returncode:
         pytest.skip("mounting a small file system needs CAP_SYS_ADMIN")
     try:
         service = start_service(STORE=str(disk / "state.db"))
         filler = disk / "filler"
         with pytest.raises(OSError, match="No space"):
-            filler.write_bytes(bytes(1 << 20))
+            filler.write_bytes(bytes(4 << 20))
         update = {"update_id": 7, "message": message("print(random.random())")}
         first = service.request("POST", "/webhook", update).json()
         assert service.request("POST", "/webhook", update).json() == first
