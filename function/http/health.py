@@ -51,7 +51,8 @@ class Health:
         proxy. `open` is true where anybody is answered, without a token; `policy.reloads` counts
         edits, `policy.refused` says why the file as it stands now is not in force;
         `sandbox.guests` counts prepared and running programs, `sandbox.zygote.restarts` processes
-        that died. No secret is shown.
+        that died; `sandbox.libraries` tells the same of the zygote that has the policy's libraries,
+        or why it is not serving. No secret is shown.
         """
         self.on_get_ready(req, resp)
         if not self._is_operator(req):

@@ -131,12 +131,24 @@ def _layers(statuses: Any) -> dict[str, bool]:
     return {name: bool(detail) for name, detail in statuses["sandbox"]["layers"].items()}
 
 
+def _of_zygotes(group: str, name: str) -> Callable[[Any], int]:
+    """Read a number off the status of a zygote: the sum, where one for libraries is another."""
+
+    def read(statuses: Any) -> int:
+        sandbox = statuses["sandbox"]
+        more = sandbox.get("libraries", {}).get(group, {})
+        return int(sandbox[group][name] + more.get(name, 0))
+
+    return read
+
+
 # Name, what it is, its one label, and how it is read off the statuses: a number, or one by label.
 _GAUGES: tuple[tuple[str, str, str, Callable[[Any], Any]], ...] = (
     ("build_info", "Version", "version", lambda _: {__version__: 1}),
     ("serving", "1 if programs can be run", "", lambda s: s["sandbox"]["serving"]),
-    ("guests_prepared", "Guests that wait", "", lambda s: s["sandbox"]["guests"]["prepared"]),
-    ("guests_running", "Programs that run", "", lambda s: s["sandbox"]["guests"]["running"]),
+    ("libraries", "1 if programs find them", "", lambda s: s["sandbox"]["libraries"]["serving"]),
+    ("guests_prepared", "Guests that wait", "", _of_zygotes("guests", "prepared")),
+    ("guests_running", "Programs that run", "", _of_zygotes("guests", "running")),
     ("layer", "1 if it is in force", "layer", _layers),
     ("policy", "The policy in force", "sha256", lambda s: {s["policy"]["sha256"]: 1}),
     ("policy_refused", "1 if the file as it stands is", "", lambda s: "refused" in s["policy"]),
@@ -146,7 +158,7 @@ _GAUGES: tuple[tuple[str, str, str, Callable[[Any], Any]], ...] = (
     ("outbox_oldest_seconds", "The oldest's age", "", lambda s: s["outbox"]["oldest_seconds"]),
 )
 _COUNTERS: tuple[tuple[str, str, str, Callable[[Any], Any]], ...] = (
-    ("zygote_restarts", "Zygotes that died", "", lambda s: s["sandbox"]["zygote"]["restarts"]),
+    ("zygote_restarts", "Zygotes that died", "", _of_zygotes("zygote", "restarts")),
     (
         "policy_reloads",
         "Edits of the policy",

@@ -56,7 +56,14 @@ def test_what_is_in_force_is_read_when_it_is_asked_for(served, sandbox: Sandbox)
     assert f'calcubot_policy{{sha256="{sandbox.policy.sha256}"}} 1.0' in lines
     assert "calcubot_guests_running 0.0" in lines
     assert "calcubot_zygote_restarts_total 0.0" in lines
+    assert "calcubot_libraries 1.0" not in lines
     assert any(re.fullmatch(r"calcubot_guests_prepared [1-4]\.0", line) for line in lines)
+
+
+def test_a_zygote_for_libraries_is_counted_too(served, maths: Sandbox) -> None:
+    lines = served(maths)()
+    assert "calcubot_libraries 1.0" in lines
+    assert any(re.fullmatch(r"calcubot_guests_prepared [2-8]\.0", line) for line in lines)
 
 
 def test_edits_of_the_policy_are_counted(served, sandbox: Sandbox, tmp_path: Path) -> None:
