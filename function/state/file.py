@@ -92,8 +92,8 @@ class File:
         with self._connection:
             self._connection.execute(
                 "DELETE FROM entries WHERE key IN (SELECT key FROM entries ORDER BY"
-                f" length(value) <= {SHORT_TEXT}, expires"
-                " LIMIT (SELECT count(*) / 4 + 1 FROM entries))"
+                " length(value) <= ?, expires LIMIT (SELECT count(*) / 4 + 1 FROM entries))",
+                (SHORT_TEXT,),
             )
             return self._connection.execute(statement, values).fetchall()
 
