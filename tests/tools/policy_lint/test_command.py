@@ -32,6 +32,17 @@ def test_the_shipped_policy_is_clean_from_any_folder(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "no findings\n"), done.stderr
 
 
+def test_the_strict_policy_is_clean_and_closes_methods_alone(capsys: Captured) -> None:
+    strict = str(ROOT / "sandbox/policies/strict.yaml")
+    assert main(["--strict", strict]) == 0
+    assert main(["--format", "json", "--diff", str(ROOT / "policy.yaml"), strict]) == 0
+    told = json.loads(capsys.readouterr().out.partition("\n")[2])["findings"]
+    assert {(one["rule"], one["message"].partition(" ")[0]) for one in told} >= {
+        ("stronger", "allowed_dunders")
+    }
+    assert "weaker" not in {one["rule"] for one in told}
+
+
 def test_the_policy_of_the_current_folder_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
