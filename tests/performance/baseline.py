@@ -54,9 +54,10 @@ class InterpreterEachTime(Sandbox):
                     pass_fds=[theirs],
                     check=False,
                 )
-            verdict, microseconds, _, error, _ = protocol.unpack_report(report.read())
+            verdict, microseconds, _, error, drawn = protocol.unpack_report(report.read())
         kind: Kind = "ok" if verdict == protocol.OK else "error"
-        return Outcome(kind, result.stdout.decode(), error, cpu_seconds=microseconds / 1e6)
+        output = result.stdout[: len(result.stdout) - drawn].decode()
+        return Outcome(kind, output, error, cpu_seconds=microseconds / 1e6)
 
 
 def get_app() -> falcon.App[falcon.Request, falcon.Response]:

@@ -155,16 +155,16 @@ def check_ms(sources: list[str], policy: Policy) -> list[float]:
     return spans
 
 
-def integrals_ms() -> tuple[float, float]:
-    """Return the medians of integral.py; the service's own environment has no sympy."""
+def maths_ms() -> dict[str, tuple[float, float]]:
+    """Return the medians of maths.py; the service's own environment has no sympy."""
     command = [sys.executable]
     if find_spec("sympy") is None:
         command = [str(serve.ROOT / "tools/python"), "--lock", "tests/requirements.txt"]
-    command += ["-m", "tests.performance.integral"]
+    command += ["-m", "tests.performance.maths"]
     environment = os.environ | {"PYTHONPATH": str(serve.ROOT)}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)  # nosec B603
-    real, baseline = json.loads(done.stdout)
-    return real, baseline
+    medians: dict[str, tuple[float, float]] = json.loads(done.stdout)
+    return medians
 
 
 def p99(ordered: list[float]) -> float:
@@ -260,8 +260,7 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
     spawns = 20 * rounds
     bare_python = [sys.executable, "-I", "-S", "-c", "pass"]
     true_ms, python_ms, checks_ms = [], [], []
-    integrals_real: list[float] = []
-    integrals_baseline: list[float] = []
+    maths: list[dict[str, tuple[float, float]]] = []
     policy = load_policy(serve.ROOT / "policy.yaml")
     programs = long_programs(policy)
     with (
@@ -282,13 +281,11 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
                 what = f"{series.service}, {series.question.name}, {series.connections} at once"
                 progress.show(f"round {number + 1} of {rounds}: {what}")
                 series.measure(service, seconds)
-            progress.show(f"round {number + 1} of {rounds}: starts, checks, integrals")
+            progress.show(f"round {number + 1} of {rounds}: starts, checks, algebra")
             true_ms.append(spawn_ms(["/bin/true"], spawns))
             python_ms.append(spawn_ms(bare_python, spawns))
             checks_ms += check_ms(programs, policy)
-            integral_ms, integral_baseline_ms = integrals_ms()
-            integrals_real.append(integral_ms)
-            integrals_baseline.append(integral_baseline_ms)
+            maths.append(maths_ms())
             with serving(Path(name)) as another:
                 launches.append(another.launch_seconds)
         progress.show("")
@@ -303,8 +300,13 @@ def run(rounds: int, seconds: float, connections: tuple[int, ...]) -> dict[str, 
             "median_ms": statistics.median(checks_ms),
             "p99_ms": p99(sorted(checks_ms)),
         },
-        "integral_ms": statistics.median(integrals_real),
-        "integral_baseline_ms": statistics.median(integrals_baseline),
+        "maths": {
+            name: {
+                "ms": statistics.median(one[name][0] for one in maths),
+                "baseline_ms": statistics.median(one[name][1] for one in maths),
+            }
+            for name in maths[0]
+        },
         "memory": figures,
     }
     return result | {"ratios": ratios(result)}
@@ -333,11 +335,9 @@ def ratios(result: dict[str, Any]) -> list[dict[str, Any]]:
             "<=",
             60,
         ),
-        (
-            "interpreter each time / integral",
-            result["integral_baseline_ms"] / result["integral_ms"],
-            ">=",
-            30,
+        *(
+            (f"interpreter each time / {name}", row["baseline_ms"] / row["ms"], ">=", bound)
+            for (name, row), bound in zip(result["maths"].items(), (30, 20, 20, 5), strict=True)
         ),
         ("the longest programs' check, p99 ms", result["checker"]["p99_ms"], "<=", 50),
         ("idle service, MiB", memory_used["idle_mib"], "<=", 80),
@@ -382,9 +382,10 @@ def report(result: dict[str, Any]) -> str:
             f"{result['bare_interpreter_ms']:.1f} ms, launch to first answer "
             f"{result['launch_ms']:.0f} ms"
         ),
-        (
-            f"sympy's integral {result['integral_ms']:.1f} ms, "
-            f"with an interpreter each time {result['integral_baseline_ms']:.0f} ms"
+        *(
+            f"{name} by a library {row['ms']:.1f} ms, "
+            f"with an interpreter each time {row['baseline_ms']:.0f} ms"
+            for name, row in result["maths"].items()
         ),
         (
             f"check of {checker['source_bytes']} bytes {checker['median_ms']:.1f} ms, "
