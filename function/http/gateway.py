@@ -13,6 +13,7 @@ from function.errors import Busy, Undelivered
 from function.http.request import credentials, demand, read_object
 from function.http.response import EMPTY, respond
 from function.settings import Settings
+from function.telegram.calls import caption_fields
 from function.telegram.types import Json
 from function.telegram.updates import read_gateway_query
 
@@ -32,7 +33,8 @@ class Message:
 
         Response: `{"type": "text", "body": TEXT}` with the parameters of sendMessage beside, or
         `{"type": "empty", "body": ""}` where there is nothing to say. What the program drew is in
-        `pictures`: a list of `{"type": "image/png", "data": BASE64}`.
+        `pictures`, a list of `{"type": "image/png", "data": BASE64}`, and what to say beneath them
+        in `caption` and `caption_entities`.
 
         200 accepted; 400, 401, 408, 413, 415 as for updates.
         """
@@ -46,6 +48,7 @@ class Message:
             reply = Reply(self._bot.explain(error))
         body = gateway(as_call(request, reply and replace(reply, pictures=())))
         if reply and reply.pictures:
+            body |= caption_fields(reply.caption)
             body["pictures"] = [
                 {"type": "image/png", "data": base64.b64encode(each.png).decode()}
                 for each in reply.pictures

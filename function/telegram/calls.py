@@ -24,7 +24,7 @@ def send_document(
 ) -> Json:
     """The same with a file."""
     where = _where(address, as_reply)
-    return {"method": "sendDocument", **where, **_caption(caption), "document": document}
+    return {"method": "sendDocument", **where, **caption_fields(caption), "document": document}
 
 
 def send_pictures(
@@ -34,9 +34,9 @@ def send_pictures(
     where, kind = _where(address, as_reply), _kind(pictures)
     if len(pictures) == 1:
         method = "sendPhoto" if kind == "photo" else "sendDocument"
-        return {"method": method, **where, **_caption(caption), kind: _file(pictures[0])}
+        return {"method": method, **where, **caption_fields(caption), kind: _file(pictures[0])}
     media: list[Json] = [{"type": kind, "media": _file(picture)} for picture in pictures]
-    media[0] |= _caption(caption)  # which is shown below all of them
+    media[0] |= caption_fields(caption)  # which is shown below all of them
     return {"method": "sendMediaGroup", **where, "media": media}
 
 
@@ -48,7 +48,7 @@ def edit_message(chat_id: int, message_id: int, message: Parts) -> Json:
 
 def edit_picture(chat_id: int, message_id: int, caption: Parts, picture: Picture) -> Json:
     """The call that puts a picture into a message of the bot's own."""
-    media = {"type": _kind([picture]), "media": _file(picture), **_caption(caption)}
+    media = {"type": _kind([picture]), "media": _file(picture), **caption_fields(caption)}
     return {
         "method": "editMessageMedia",
         "chat_id": chat_id,
@@ -94,7 +94,8 @@ def _content(message: Parts, text: str = "text") -> Json:
     return content
 
 
-def _caption(caption: Parts) -> Json:
+def caption_fields(caption: Parts) -> Json:
+    """A caption with its entities, in the Bot API's fields; {} for none."""
     call: Json = {"caption": text_of(caption)} if caption else {}
     if entities := _entities(caption):
         call["caption_entities"] = entities

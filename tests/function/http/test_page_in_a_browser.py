@@ -141,6 +141,17 @@ def test_every_request_goes_to_the_pages_own_origin(console: Console, service: S
     assert [url for url in sent if not url.startswith((service.url, "data:"))] == []
 
 
+def test_pictures_are_shown_and_have_a_name(console: Console) -> None:
+    dot = (  # one pixel
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    shown = "keep({program: 'f()', pictures: [{type: 'image/png', data: arguments[0]}]})"
+    console.browser.execute_script(shown, dot)
+    [image] = console.articles()[-1].find_elements(By.TAG_NAME, "img")
+    console.wait(lambda: image.get_property("naturalWidth") == 1)
+    assert image.accessible_name == "Picture 1 of the answer"
+
+
 def test_the_tab_keeps_its_history(console: Console) -> None:
     console.ask("6*7")
     console.browser.refresh()

@@ -139,9 +139,17 @@ def test_a_gateway_gets_pictures_beside_the_text(scripted: ScriptedSandbox) -> N
     scripted.script = lambda source: Outcome("ok", pictures=(PICTURE,))
     said = client(scripted).simulate_post("/message", json=message("f()")).json
     assert "picture" in said["body"]
+    assert "caption" not in said
     [picture] = said["pictures"]
     assert picture["type"] == "image/png"
     assert base64.b64decode(picture["data"]) == PICTURE.png
+
+
+def test_what_to_say_beneath_pictures_is_their_caption(scripted: ScriptedSandbox) -> None:
+    scripted.script = lambda source: Outcome("ok", "7", pictures=(PICTURE,))
+    said = client(scripted).simulate_post("/message", json=message("f()")).json
+    assert said["caption"] == "7 = f()"
+    assert said["caption_entities"] == [{"type": "code", "offset": 0, "length": 7}]
 
 
 def test_a_query_is_told_where_pictures_can_be_had(scripted: ScriptedSandbox) -> None:
