@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.fork_server.zygote_process import SandboxUnavailable
-from sandbox.policy.document import Document, parse_document, read_document, read_file
+from sandbox.policy.document import Document
+from sandbox.policy.extends import parse_document, read_document, read_file
 from sandbox.policy.loader import PolicyError, parse_policy
 from sandbox.sandbox import Sandbox
 

@@ -3,16 +3,12 @@
 Plain form: one document of mappings, lists, text and decimal whole numbers. A number is what a key
 has as its value; everything else is text as it stands, so that no scalar turns into something else
 (`on`, `010`, `1:30`). Anchors and tags are mistakes here: a reviewed file means what it says.
-
-A file may extend another (`extends: ../policy.yaml`). Its keys then replace the other's, one by one
-within mappings too; a list may be `{add: [...], remove: [...]}`, as may a mapping of names.
 """
 
 import hashlib
-import os
 import re
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,13 +17,12 @@ import yaml
 
 MAX_FILE_BYTES = 262_144
 MAX_DEPTH = 8
-_MOST_FILES = 8  # that extend one another
 
 # Where a value stands: ("limits", "wall_seconds"), ("allowed_imports", 3).
 At = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]
 
-_NULL = "tag:yaml.org,2002:null"
+NULL = "tag:yaml.org,2002:null"
 _DECIMAL = re.compile("0|-?[1-9][0-9]{0,99}")
 # Characters that hide, reorder or break text, or pass for a space: a reviewer would see another
 # file than is read.
@@ -127,7 +122,7 @@ class Document:
             if node is not None and not (key and mark):
                 mark = node.start_mark
             if mark is not None:
-                return _place(mark)
+                return place_of(mark)
             at, key = at[:-1], True
         return Place(self.path, 1, 1)
 
@@ -183,141 +178,6 @@ class Document:
                 yield from (((*at, step), key) for key in item)
 
 
-def read_document(path: Path) -> Document:
-    """Read a file. Whatever is wrong with it becomes a finding; nothing is raised."""
-    try:
-        return parse_document(path, read_file(path))
-    except (OSError, ValueError) as error:
-        document = Document(path, b"")
-        cure = "give the name of a readable policy file"
-        document.report((), "file", f"cannot be read: {_reason(error)}", cure)
-        return document
-
-
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file, or a few too many. Raises OSError, ValueError."""
-    if path.exists() and not path.is_file():  # a pipe would block, a device might never end
-        raise ValueError(f"it is a {'folder' if path.is_dir() else 'device or a pipe'}")
-    with path.open("rb") as file:
-        return file.read(MAX_FILE_BYTES + 1)
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
-def parse_document(path: Path, raw: bytes, read: Callable[[Path], bytes] = read_file) -> Document:
-    """Parse a file's bytes; `path` is for messages, and for what it extends, which `read` reads."""
-    document = Document(path, raw)
-    node = _tree(document, read, (path,))
-    if node is not None:
-        document.value.update(_mapping(document, node, ()))
-    return document
-
-
-def _tree(
-    document: Document, read: Callable[[Path], bytes], chain: tuple[Path, ...]
-) -> yaml.MappingNode | None:
-    """The tree of a file upon that of what it extends; None where a finding says why not."""
-    document.files[document.path] = document.raw
-    node = _compose(document) if _is_text(document) else None
-    if not isinstance(node, yaml.MappingNode) or not node.value:
-        if not document.findings:
-            cure = "begin with `version: 1` and the other fields"
-            document.report((), "file", "holds no fields", cure)
-        return None
-    extends = [value for key, value in node.value if key.value == "extends"]
-    if not extends:
-        return node
-    node.value = [pair for pair in node.value if pair[1] is not extends[0]]
-    base = _base(document, extends[0], read, chain)
-    return base and _merged(document, base, node)
-
-
-def _base(
-    document: Document, extends: Any, read: Callable[[Path], bytes], chain: tuple[Path, ...]
-) -> yaml.MappingNode | None:
-    """The tree of the policy that a file extends.
-
-    Nothing of a file that is no policy is shown: its name may be anything, and lines are printed.
-    """
-    name = extends.value if isinstance(extends, yaml.ScalarNode) else ""
-    path = Path(os.path.normpath(document.path.parent / name))
-    base, node, reason = Document(path, b""), None, ""
-    if path in chain or len(chain) == _MOST_FILES:
-        reason = "extends this one, in a circle or too deep"
-    else:
-        try:
-            base = Document(path, read(path))
-            node = _tree(base, read, (*chain, path))
-        except (OSError, ValueError) as error:
-            reason = f"cannot be read: {_reason(error)}"
-    if node is None or not any(key.value == "version" for key, _ in node.value):
-        node, at = None, base.findings[0].line if base.findings else 1
-        message = f"{name or 'what this extends'} {reason or f'is no policy (line {at})'}"
-        cure = "name a policy by its path from this file's folder, and lint that one first"
-        document.report_at(_place(extends.start_mark), "file", message, cure, value=name)
-    document.findings.extend(base.findings if node else ())
-    document.files.update(base.files)
-    return node
-
-
-def _merged(document: Document, base: Any, own: Any) -> yaml.MappingNode:
-    """The keys of both, the own ones first in effect; `base` and `own` are mappings."""
-    pairs: dict[Any, tuple[Any, Any]] = {_name(key): (key, value) for key, value in base.value}
-    mine: set[str] = set()
-    for key, value in own.value:
-        name = _name(key)
-        _, below = pairs.get(name, (None, None))
-        if name in mine:  # twice in this file: kept, to be reported
-            pairs[key] = key, value
-            continue
-        mine.add(name)
-        if isinstance(value, yaml.MappingNode) and below is not None:
-            is_edit = value.value and all(
-                _name(step) in ("add", "remove") and not isinstance(part, yaml.ScalarNode)
-                for step, part in value.value
-            )
-            if isinstance(below, yaml.SequenceNode) or is_edit:
-                value = _edited(document, below, value)  # noqa: PLW2901
-            elif isinstance(below, yaml.MappingNode):
-                value = _merged(document, below, value)  # noqa: PLW2901
-        pairs[name] = key, value
-    return yaml.MappingNode(base.tag, [*pairs.values()], own.start_mark, own.end_mark)
-
-
-def _edited(document: Document, below: Any, edit: yaml.MappingNode) -> yaml.CollectionNode:
-    """A list, or a mapping of names, with the entries that an edit adds and removes."""
-    parts: dict[str, list[Any]] = {"add": [], "remove": []}
-    for key, part in edit.value:
-        if _name(key) in parts and isinstance(part, yaml.CollectionNode):
-            parts[_name(key)] = part.value
-        else:
-            cure = "write `add: [...]` or `remove: [...]`, or a list that replaces the other"
-            document.report_at(_place(key.start_mark), "bad-edit", "this is no edit", cure)
-    entries: list[Any] = [*below.value]
-    for item in parts["remove"]:
-        gone = [entry for entry in entries if _name(entry) == _name(item)]
-        if not gone:
-            message = f"{_name(item)} is not in what this file extends"
-            document.report_at(_place(item.start_mark), "bad-edit", message, "delete it")
-        entries = [entry for entry in entries if entry not in gone]
-    edited: yaml.CollectionNode = type(below)(
-        below.tag, [*entries, *parts["add"]], edit.start_mark, edit.end_mark
-    )
-    return edited
-
-
-def _name(entry: Any) -> str:
-    """The name of an entry of a list or a mapping: `json`, of `json: [dumps]` as well."""
-    while not isinstance(entry, yaml.ScalarNode):
-        entry = entry[0] if isinstance(entry, tuple) else next(iter(entry.value), _NAMELESS)
-    return str(entry.value)
-
-
-_NAMELESS = yaml.ScalarNode(_NULL, "")
-
-
 def _sha256(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
@@ -328,7 +188,7 @@ def dotted(at: At) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def _is_text(document: Document) -> bool:
+def is_text(document: Document) -> bool:
     """Whether the bytes are fit to parse; a problem says why not."""
     if len(document.raw) > MAX_FILE_BYTES:
         message = f"has more than {MAX_FILE_BYTES} bytes"
@@ -351,7 +211,7 @@ def _is_text(document: Document) -> bool:
     return not document.findings
 
 
-def _compose(document: Document) -> yaml.Node | None:
+def compose(document: Document) -> yaml.Node | None:
     """The file's tree; None where there is none."""
     try:
         loader = _Loader(document)
@@ -392,7 +252,7 @@ class _Loader(yaml.BaseLoader):
             self._refuse(
                 mark, f"*{event.anchor}", "an alias hides a value", "write the value itself"
             )
-            return yaml.ScalarNode(_NULL, "*", mark, mark)
+            return yaml.ScalarNode(NULL, "*", mark, mark)
         if event.anchor is not None:
             self._refuse(mark, f"&{event.anchor}", "an anchor has no use here", "delete it")
             event.anchor = None
@@ -416,7 +276,7 @@ class _Loader(yaml.BaseLoader):
         return node
 
     def _refuse(self, mark: Any, value: str, message: str, cure: str) -> None:
-        self._document.report_at(_place(mark), "yaml-feature", message, cure, value=value)
+        self._document.report_at(place_of(mark), "yaml-feature", message, cure, value=value)
 
 
 def _report_continued(document: Document, mark: Any) -> None:
@@ -448,7 +308,7 @@ def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: list
         mark, message = begun, _RUNS_ON.format("quoted text")
     elif _NOTICED_LATE.search(message):
         mark = begun or mark
-    place = _place(mark) if mark else Place(document.path, 1, 1)
+    place = place_of(mark) if mark else Place(document.path, 1, 1)
     if "another document" in message:
         document.report_at(
             place, "yaml-feature", "a second document begins here", "delete the `---`"
@@ -507,13 +367,14 @@ def _value(document: Document, node: yaml.Node, at: At) -> Any:
     """The plain value of a node, its place noted; None for a mistake, which is reported."""
     document.values[at] = node
     if isinstance(node, yaml.MappingNode):
-        return _mapping(document, node, at)
+        return mapping(document, node, at)
     if isinstance(node, yaml.SequenceNode):
         return [_value(document, item, (*at, index)) for index, item in enumerate(node.value)]
     return _scalar(document, node, at)
 
 
-def _mapping(document: Document, node: yaml.MappingNode, at: At) -> dict[str, Any]:
+def mapping(document: Document, node: yaml.MappingNode, at: At) -> dict[str, Any]:
+    """The plain value of a mapping, without keys that stand twice, which are reported."""
     result: dict[str, Any] = {}
     for key, value in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else "?"
@@ -523,7 +384,7 @@ def _mapping(document: Document, node: yaml.MappingNode, at: At) -> dict[str, An
             message = f"{name} stands on line {line} too; YAML keeps only the last"
             cure = "delete one of the two"
             document.report_at(
-                _place(key.start_mark), "duplicate-key", message, cure, value=name, at=here
+                place_of(key.start_mark), "duplicate-key", message, cure, value=name, at=here
             )
             continue
         document.keys[here] = key.start_mark
@@ -536,14 +397,15 @@ def _scalar(document: Document, node: Any, at: At) -> str | int | None:
     if node.style == "|" and at[0] not in PROGRAMS:
         document.report(at, "yaml-syntax", _RUNS_ON.format("a block"), "write it on one line")
         return None
-    if node.tag == _NULL or (node.style is None and node.end_mark.line > node.start_mark.line):
+    if node.tag == NULL or (node.style is None and node.end_mark.line > node.start_mark.line):
         return None  # the loader has told of these
     if node.style is None and isinstance(at[-1], str) and _DECIMAL.fullmatch(text):
         return int(text)
     return text
 
 
-def _place(mark: Any) -> Place:
+def place_of(mark: Any) -> Place:
+    """The place of a parser's mark."""
     return Place(Path(mark.name), mark.line + 1, mark.column + 1)
 
 

@@ -18,7 +18,8 @@ import jsonschema
 import yaml
 
 from sandbox.kernel import seccomp, syscalls
-from sandbox.policy.document import At, Document, Finding, Place, dotted, read_document
+from sandbox.policy.document import At, Document, Finding, Place, dotted
+from sandbox.policy.extends import read_document
 from sandbox.policy.words import Unbounded, cost
 
 __all__ = [

@@ -25,7 +25,8 @@ from pathlib import Path, PurePosixPath
 
 from sandbox.check.checker import check
 from sandbox.kernel.syscalls import expand
-from sandbox.policy.document import At, Finding, Place, dotted, parse_document
+from sandbox.policy.document import At, Finding, Place, dotted
+from sandbox.policy.extends import parse_document
 from sandbox.policy.loader import Policy, schema
 from tools.policy_lint.examples import EXAMPLES
 from tools.policy_lint.modules import gives

@@ -180,7 +180,8 @@ def _colour(options: argparse.Namespace) -> bool:
 
 def _read(name: str) -> "Subject":
     """A policy file that is there; what is wrong in it is for the rules."""
-    from sandbox.policy.document import MAX_FILE_BYTES, parse_document, read_file
+    from sandbox.policy.document import MAX_FILE_BYTES
+    from sandbox.policy.extends import parse_document, read_file
     from tools.policy_lint.subject import subject_of
 
     if name == "-":

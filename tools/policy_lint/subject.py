@@ -6,7 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox.policy.document import At, Document, Finding, Place, dotted, read_document
+from sandbox.policy.document import At, Document, Finding, Place, dotted
+from sandbox.policy.extends import read_document
 from sandbox.policy.loader import Policy, PolicyError, parse_policy
 from tools.policy_lint.rules import rules
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.kernel import layers, seccomp, syscalls
-from sandbox.policy.document import parse_document
+from sandbox.policy.extends import parse_document
 from sandbox.policy.loader import (
     SCHEMA_FILE,
     Identity,

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from sandbox.policy.document import Finding, parse_document
+from sandbox.policy.document import Finding
+from sandbox.policy.extends import parse_document
 from tools.policy_lint.rules import BY_GUESTS, families, rules
 from tools.policy_lint.subject import Subject, subject_of
 
