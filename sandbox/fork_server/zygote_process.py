@@ -403,7 +403,8 @@ class ZygoteProcess:
         self._control.close()
         seconds = self.policy.limits.wall_seconds + _LATE_SECONDS
         ends = self._process, self._group, seconds
-        threading.Thread(target=_wait_for_end, args=ends, name="zygote-end", daemon=True).start()
+        # No daemon: what is left of the zygote is removed before this process ends.
+        threading.Thread(target=_wait_for_end, args=ends, name="zygote-end").start()
 
 
 def _wait_for_end(process: subprocess.Popen[bytes], group: Path | None, seconds: float) -> None:
