@@ -41,14 +41,15 @@ def forget_drawing() -> None:
 def open_files(folder: int, known: Collection[int]) -> list[str]:
     """Return what this process has open beyond the standard streams and the descriptors known.
 
-    `folder` is a descriptor of /proc/self/fd.
+    `folder` is a descriptor of /proc/self/fd. A shared library may keep its own file open, as
+    libffi does for its trampolines; a guest closes that with all others.
     """
     names = []
     for descriptor in os.listdir(folder):
         if int(descriptor) > 2 and int(descriptor) not in {folder, *known}:
             with contextlib.suppress(FileNotFoundError):  # the listing's own
                 names.append(os.readlink(descriptor, dir_fd=folder))
-    return sorted(names)
+    return sorted(name for name in names if ".so" not in os.path.basename(name))
 
 
 def _module(name: str) -> Any:
