@@ -81,7 +81,8 @@ def tokens(text: str, *, commas: bool, spaces: bool) -> list[Token] | None:
             ):
                 continue  # `10 days from now`, not `days from A to B`
             if phrase == tuple(each[0] for each in raw[position : position + len(phrase)]):
-                size, word, roles = len(phrase), " ".join(phrase), roles | meanings
+                size, word = len(phrase), " ".join(phrase)
+                roles = meanings if size > 1 else roles | meanings
                 break
         else:
             if kind == "word" and (number := _joined(word)):

@@ -105,7 +105,7 @@ def read(text: str) -> Reading:
 def shown(program: Program, output: str) -> str:
     """The value of a calculation: `0.5`, not `0.49999999999999994`, with its unit."""
     text = output.strip()
-    if re.fullmatch(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?", text) and not text.lstrip("-").isdigit():
+    if re.fullmatch(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?", text) and not text.lstrip("-").isdecimal():
         value = float(f"{float(text):.14g}")
         if abs(value) < 1e-15 and re.search(r"math\.(?:sin|cos|tan)\(", program.source):
             value = 0.0
@@ -403,7 +403,7 @@ class _Parser:
             return token.glued or not self._is("+", "-", ahead=1)
         if term.ends != "number" or not self._is("number", ahead=1) or self._is("%", ahead=2):
             return False
-        is_less = after.text.isdigit() and (term.value or 0) < int(after.text)
+        is_less = after.text.isdecimal() and (term.value or 0) < int(after.text)
         return is_less or (token.glued and not after.glued)
 
     def _quantity(self, term: Term) -> Term:
@@ -542,7 +542,7 @@ class _Parser:
         """`3 1/2`."""
         over, slash, under = self._next(), self._next(), self._next()
         check(slash.text == "/" and slash.glued and under.glued and not over.glued)
-        check(over.text.isdigit() and len(over.text) < 3 and under.text.isdigit())
+        check(over.text.isdecimal() and len(over.text) < 3 and under.text.isdecimal())
         check(0 < int(over.text) < int(under.text))
         return fraction(whole + Fraction(int(over.text), int(under.text)))
 
@@ -558,7 +558,7 @@ class _Parser:
         check(match and (self.is_alone or not re.match(r"0\d", digits)))
         if "," in text:
             self.notes.add("comma" if is_decimal_comma and decimals else "group")
-        is_grouped = digits and not decimals and not exponent and not text.isdigit()
+        is_grouped = digits and not decimals and not exponent and not text.isdecimal()
         written = f"{int(digits):_}" if is_grouped else digits.lstrip("0") or digits[:1]
         python = f"{written}.{decimals}{exponent}" if decimals else written + exponent
         return Fraction(f"{digits or 0}.{decimals or 0}{exponent}"), python
@@ -594,7 +594,7 @@ class _Parser:
                 power = self._number()
             elif self._is("power"):
                 power = Term(_superscript(self._next()))
-                check(power.text.isdigit())
+                check(power.text.isdecimal())
         if "math.log(A, B)" in template and (base := self._base()):
             template = f"math.log{base}(A)" if base in ("2", "10") else f"math.log(A, {base})"
         is_spoken = self._accept("of") or token.text.endswith(" of")
