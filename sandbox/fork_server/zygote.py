@@ -113,8 +113,9 @@ class _Zygote:
         self.awaited: dict[int, _Child] = {}  # by status pipe, while someone can read that
         self.idle: dict[int, _Child] = {}  # by number
         self.running: dict[_Child, float] = {}  # and when their time is over
-        # Twice the output's limit, for a page of a pipe may stay half empty.
-        self.pipe_bytes = 2 * config["output_bytes"] + config["picture_bytes"]
+        # Twice the output's limit, as a page of a pipe may stay half empty; at most what pipe(7)
+        # gives everybody. Pictures that do not fit are left out.
+        self.pipe_bytes = min(2 * config["output_bytes"] + config["picture_bytes"], 1 << 20)
         self.watch_at = 0.0  # when to read the clocks of those that run
         self.poll = select.epoll()
         self.next = (0, 0, 0, 0)  # of the guest that is forked: identity, program, output, report
