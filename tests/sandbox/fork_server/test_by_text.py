@@ -180,7 +180,7 @@ def test_without_the_lists_the_walk_finds_the_way(policy: Policy, sandbox: Sandb
 
 
 U = "u = chr(95) * 2\n"
-GENERATOR = U + "def g(): yield\nframe = 'gi_' + ''.join(['fr', 'ame'])\n"
+GENERATOR = U + "def g(): yield\ncode = 'gi_' + ''.join(['co', 'de'])\n"
 # A field that is compared as `(self.x, print("REACHED"),)`.
 FIELD = U + (
     "from dataclasses import dataclass, field, fields\nname = 'x,print(\"REACHED\")'\n"
@@ -198,12 +198,12 @@ BY_TEXT = {
     + "@dataclass(init=False)\nclass A: x: int = field(init=False, repr=False)\n"
     + "fields(A)[0].name = name\n"
     + "@dataclass(init=False)\nclass B(A): pass\nb = B()\nb.x = 1\nb == b",
-    "a field names a frame": GENERATOR
+    "a field names a code object": GENERATOR
     + "from dataclasses import dataclass\n"
-    + "dataclass(type('C', (), {u + 'annotations' + u: {frame: int}}))\nprint('REACHED')",
+    + "dataclass(type('C', (), {u + 'annotations' + u: {code: int}}))\nprint('REACHED')",
     "fields of no dataclass are read": GENERATOR
     + "import dataclasses\n@dataclasses.dataclass\nclass P: x: int\n"
-    + "class F: init = repr = compare = True\nF.name = frame\n"
+    + "class F: init = repr = compare = True\nF.name = code\n"
     + "F._field_type = dataclasses.fields(P)[0]._field_type\n"
     + "B = type('B', (), {u + 'dataclass_fields' + u: {'x': F()}})\n"
     + "from typing import List\nclass G(B, type(List[int]), _root=True): pass\n"
