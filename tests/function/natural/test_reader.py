@@ -200,7 +200,14 @@ def test_two_sensible_readings_are_both_given(text: str, programs: list[str]) ->
         *("5 apples + 3 pears", "the answer is 42", "2 plus banana", "two plus", "3/4x", "7 of 9"),
         *("five of hearts", "five six", "ten four", "3 + 4 maybe 5", "+7 (000) 000-00-00"),
         *("10%!", "% of 80", "tan 90", "(1,2)", "42", "pi r", "for i in range(3)\n    print(i)"),
-        *("in 5 minutes", "remind me in 5 minutes", "192.168.0.1", "5 usd to eur"),
+        *(
+            "in 5 minutes",
+            "remind me in 5 minutes",
+            "192.168.0.1",
+            "5 usd to eur",
+            "- milliarde ³ √",
+            "2 1/²5",
+        ),
     ],
 )
 def test_what_says_nothing_or_too_much_is_not_read(text: str) -> None:
