@@ -128,3 +128,10 @@ def test_modules_that_are_there_and_cannot_be_imported_are_told(
     found = lint.lint(subject(text), {"import-missing", "import-fails"})
     assert [one.rule for one in found] == ["import-fails"]
     assert "No module named 'msilib'" in found[0].message
+
+
+def test_a_policy_that_allows_next_to_nothing_is_judged_as_well() -> None:
+    text = re.sub(r"allowed_imports:\n( .*\n)+", "allowed_imports:\n  - math\n", POLICY)
+    text = re.sub(r"preloaded:\n( .*\n)+", "preloaded: {m: math}\n", text)
+    told = lint.lint(subject(text), ["not-tried", "layer-absent", "import-exposes", "probe-failed"])
+    assert told == []
