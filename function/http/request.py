@@ -65,7 +65,7 @@ def read_object(req: falcon.Request) -> Json:
     if len(content) < length:
         raise falcon.HTTPError(falcon.HTTP_408, title="the body did not come whole in time")
     try:
-        body = json.loads(content.decode("utf-8"), parse_constant=_refuse)
+        body = _decoder.decode(content.decode("utf-8"))
     except (ValueError, RecursionError):
         raise falcon.HTTPBadRequest(title="the body is not JSON in UTF-8") from None
     if not isinstance(body, dict):
@@ -89,3 +89,6 @@ def _read(req: falcon.Request, most: int) -> bytes:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse)  # json.loads makes one each time: 4 us

@@ -74,7 +74,9 @@ def differing(source: str, outcome: Outcome, reading: Reading) -> tuple[Expressi
 
     None where Python gave a value that is one of them.
     """
-    tree = parse(source) if reading.expressions else None
+    if not reading.expressions:
+        return ()
+    tree = parse(source)
     python = ast.dump(tree) if isinstance(tree, ast.Module) else ""
     others = [each for each in reading.expressions if ast.dump(ast.parse(each.program)) != python]
     is_one = outcome.kind == "ok" and len(others) < len(reading.expressions)
@@ -164,7 +166,7 @@ def _is_like_a_power(node: ast.BinOp) -> bool:
 
 def _comma_in_program(case: Case) -> Parts:
     """`x = 2,5; x*2`: a pair of digits that is calculated with."""
-    if case.tree is None or not re.search(r"=\s*\d+,\d", case.program.source):
+    if not re.search(r"=\s*\d+,\d", case.program.source) or case.tree is None:
         return ()
     pairs = {
         target.id
@@ -198,12 +200,14 @@ def _rounding(case: Case) -> Parts:
 
 
 def _inexact_comparison(case: Case) -> Parts:
+    answered = case.outcome.output.strip()
+    if answered not in ("False", "True"):
+        return ()
     match case.expression:
         case ast.Compare(
             left=left, ops=[ast.Eq() | ast.NotEq() as comparison], comparators=[right]
         ):
             exact = _exact(left)
-            answered = case.outcome.output.strip()
             surprise = "False" if isinstance(comparison, ast.Eq) else "True"
             if answered == surprise and exact is not None and exact == _exact(right):
                 close = f"math.isclose({ast.unparse(left)}, {ast.unparse(right)})"

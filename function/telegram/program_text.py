@@ -98,5 +98,7 @@ def _is_python(text: str) -> bool:
 def _without_indent(source: str) -> str:
     """A program without blank lines around it, a byte order mark and a common indentation."""
     source = source.removeprefix("\ufeff").replace("\r\n", "\n")
-    source = re.sub(r"\A(?:[^\S\n]*\n)+", "", source).rstrip()
+    if source[:1].isspace():
+        source = re.sub(r"\A(?:[^\S\n]*\n)+", "", source)
+    source = source.rstrip()
     return textwrap.dedent(source).lstrip() if source[:1].isspace() else source

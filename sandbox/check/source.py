@@ -29,10 +29,6 @@ class Lines:
     def _starts(self) -> list[int]:
         return [0, *(end.end() for end in _LINE_ENDS.finditer(self._source))]
 
-    @cached_property
-    def _is_ascii(self) -> bool:
-        return self._source.isascii()
-
     def at(self, index: int) -> tuple[int, int]:
         """Return line and column, from 1, of the character at an index of the source."""
         line = bisect.bisect_right(self._starts, index)
@@ -47,10 +43,11 @@ class Lines:
 
     def index_of_node(self, line: int, offset: int) -> int:
         """Return the index in the source for the same."""
-        line = min(max(line, 1), len(self._starts))
-        start = self._starts[line - 1]
+        start = 0  # for one line, no search for their ends: 5 us less
+        if line > 1:
+            start = self._starts[min(line, len(self._starts)) - 1]
         text = self._source[start : start + offset]
-        if not self._is_ascii:
+        if not self._source.isascii():
             text = text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")
         return min(start + len(text), len(self._source))
 
