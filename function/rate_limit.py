@@ -1,7 +1,6 @@
 """No user starves the others: a few programs at once, and so many a minute while others wait."""
 
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,8 +17,8 @@ class RateLimit:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._changed = threading.Condition()
-        self._present: Counter[int] = Counter()  # programs that run or wait, by user
-        self._running: Counter[int] = Counter()
+        self._present: dict[int, int] = {}  # programs that run or wait, by user
+        self._running: dict[int, int] = {}  # no Counter, which deletes in Python
 
     @contextmanager
     def slot(self, user: int, limits: Limits, timeout: float) -> Iterator[None]:
@@ -29,7 +28,7 @@ class RateLimit:
         """
         has_slot = False
         with self._changed:
-            self._present[user] += 1
+            _increment(self._present, user)
             is_alone = len(self._present) == 1
         try:
             started = self._store.count(f"started:{user}", MINUTE)
@@ -37,11 +36,11 @@ class RateLimit:
                 raise TooMany("user_rate", int(MINUTE))
             with self._changed:
                 has_slot = self._changed.wait_for(
-                    lambda: self._running[user] < limits.sender_concurrent, timeout
+                    lambda: self._running.get(user, 0) < limits.sender_concurrent, timeout
                 )
                 if not has_slot:
                     raise TooMany("user_concurrent")
-                self._running[user] += 1
+                _increment(self._running, user)
             yield
         finally:
             with self._changed:
@@ -51,7 +50,11 @@ class RateLimit:
                     self._changed.notify_all()
 
 
-def _decrement(counts: Counter[int], user: int) -> None:
+def _increment(counts: dict[int, int], user: int) -> None:
+    counts[user] = counts.get(user, 0) + 1
+
+
+def _decrement(counts: dict[int, int], user: int) -> None:
     counts[user] -= 1
     if not counts[user]:
         del counts[user]

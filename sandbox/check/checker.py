@@ -235,7 +235,7 @@ def _check(source: str, tree: ast.Module | Unparsed, rules: _Rules) -> list[Viol
     program = _Program(by_kind(walk(tree)), rules)
     _judge(program)
     found += _words(source, lines, rules)
-    first = heapq.nsmallest(MOST_VIOLATIONS, set(program.found))
+    first = heapq.nsmallest(MOST_VIOLATIONS, set(program.found)) if program.found else ()
     for line, offset, rule, message, value in first:
         found.append(Violation(rule, *lines.of_node(line, offset), message, value))
     return sorted(found, key=lambda one: (one.line, one.column))[:MOST_VIOLATIONS]

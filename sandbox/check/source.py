@@ -43,7 +43,7 @@ class Lines:
 
     def index_of_node(self, line: int, offset: int) -> int:
         """Return the index in the source for the same."""
-        start = 0  # for one line, no search for their ends: 5 us less
+        start = 0
         if line > 1:
             start = self._starts[min(line, len(self._starts)) - 1]
         text = self._source[start : start + offset]
