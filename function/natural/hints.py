@@ -15,7 +15,7 @@ from functools import cached_property
 
 from function.natural.reader import LONGEST, Expression, Reading, read
 from function.natural.terms import polynomial
-from function.natural.typography import parses
+from function.natural.typography import normalise, parses
 from function.parts import Part, Parts, code, parts
 from function.program import Program
 from sandbox import Outcome, parse
@@ -143,14 +143,20 @@ def _power_in_program(case: Case) -> Parts:
     is_refused = error.startswith("TypeError: unsupported operand type(s) for ^")
     if not is_refused and not any(_is_like_a_power(node) for node in _operations(case.tree)):
         return ()
-    meant = _CODE_OR_XOR.sub(lambda match: match[1] or "**", case.program.source)
+    meant = _in_code(r"\^", "**", case.program.source)
     return _XOR + parts(": ", code(meant)) if parses(meant) else ()
 
 
-_CODE_OR_XOR = re.compile(
-    r"""(\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)|\^""",
-    re.DOTALL,
+_LITERAL = re.compile(
+    r"""(\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)""", re.DOTALL
 )
+
+
+def _in_code(pattern: str, replacement: str, source: str) -> str:
+    """The source with a pattern replaced outside its strings and comments."""
+    pieces = _LITERAL.split(source)
+    pieces[::2] = (re.sub(pattern, replacement, piece) for piece in pieces[::2])
+    return "".join(pieces)
 
 
 def _operations(tree: ast.AST) -> Iterator[ast.BinOp]:
@@ -222,6 +228,16 @@ def _exact(node: ast.expr) -> Fraction | None:
     """A sum of literals as it is worked out on paper; None for anything else."""
     poly = polynomial(node)
     return poly[0] if poly and not any(poly[1:]) else None
+
+
+def _only_last(case: Case) -> Parts:
+    """`1+1; 2+2`: values that are worked out and not shown."""
+    body = case.tree.body if case.tree and not case.program.echo_lines else []
+    values = [node.value for node in body if isinstance(node, ast.Expr)]
+    if len(values) < 2 or not isinstance(body[-1], ast.Expr) or "print(" in case.program.source:
+        return ()
+    is_lost = any(isinstance(value, ast.BinOp | ast.Compare | ast.Name) for value in values[:-1])
+    return is_lost * parts("Only the last value is shown; ", code("print"), " shows the others.")
 
 
 def _dash(case: Case) -> Parts:
@@ -298,14 +314,11 @@ def _missing_name(case: Case) -> Parts:
 
 
 _WRITTEN = {
-    "true": "True",
-    "false": "False",
     "ln": "math.log",
     "lg": "math.log10",
     "tg": "math.tan",
 }
 _WRITTEN |= {"randint": "random.randint", "choice": "random.choice", "fact": "math.factorial"}
-_WRITTEN |= dict.fromkeys(("none", "null", "nil", "undefined"), "None")
 _MODULES = {
     name: module
     for module, names in {
@@ -326,30 +339,80 @@ _MODULES = {
 
 
 def _other_language(case: Case) -> Parts:
-    """One statement as other languages write it."""
-    for pattern, form in _STATEMENTS:
-        if match := re.fullmatch(pattern, case.program.source.strip()):
-            groups = {name: text.strip() for name, text in match.groupdict("None").items()}
-            meant = form.format(**groups | {"shown": _printed(groups.get("shown", ""))})
-            return parts("In Python: ", code(meant)) if parses(meant) else ()
-    return ()
+    """What is written so in other languages: `let x = 5`, `console.log(x)`, `a && !b`."""
+    source = case.program.source.strip()
+    missing = re.match(r"NameError: name '(\w+)'", case.outcome.error)
+    if len(source) > LONGEST or (case.outcome.kind == "error" and not missing):
+        return ()
+    meant = next(filter(None, (_statement(*row, source) for row in _STATEMENTS)), source)
+    if re.fullmatch(r"\w+ *=[^=,;()\n]+(?:, *[^\W\d]\w* *=[^=,;()\n]+)+", source):
+        meant = re.sub(", *", "; ", source)
+    for pattern, replacement in _SIGNS:
+        meant = _in_code(pattern, replacement, meant)
+    if meant[-1:] not in ("(", ",", "\\"):
+        meant += ")" * (meant.count("(") - meant.count(")"))
+        meant = normalise(meant) or meant
+    is_left = missing and re.search(rf"\b{missing[1]}\b", meant)
+    return (
+        parts("In Python: ", code(meant))
+        if meant != source and not is_left and parses(meant)
+        else ()
+    )
 
 
-def _printed(text: str) -> str:
-    text = re.sub(r"\Aprint\s+", "", text)
-    return text if re.fullmatch(r"[-\d\s.+*/%()]+|(['\"]).*\1", text) else f'"{text}"'
+def _statement(pattern: str, form: str, source: str) -> str:
+    """A statement in Python, if the pattern is of it; the groups `yes` and `no` are values."""
+    if not (match := re.fullmatch(pattern, source)):
+        return ""
+    groups = {name: text.strip() for name, text in match.groupdict("None").items()}
+    test = re.sub(r"(?<![<>=!])=(?!=)", "==", groups.get("test", ""))
+    groups |= {name: _value(groups[name], test) for name in ("yes", "no") if name in groups}
+    return form.format(**groups | {"test": test}) if all(groups.values()) else ""
+
+
+def _value(text: str, test: str) -> str:
+    """A value, or what is printed, with words in quotes that are no name in the test."""
+    value = re.sub(r"\A(?i:print|echo|say)\s+", "", text)
+    is_words = re.fullmatch(r"[^\W\d_]+(?:,? [^\W\d_]+)*[.!?]?", value) and value not in {
+        "None",
+        "True",
+        "False",
+    }
+    if (is_words and not re.search(rf"\b{value}\b", test)) or not parses(value):
+        value = f'"{value}"'
+    is_expression = isinstance(parse(f"({value})"), ast.Module) and "=" not in value
+    return (value if value == text or f'"{text}"' == value else f"print({value})") * is_expression
 
 
 _STATEMENTS = (
-    (r"(?i:print|echo) (?P<shown>[^(=\n][^\n]*)", "print({shown})"),
-    (r"(?i:if) (?P<test>[^\n]+?) then (?P<shown>[^\n]+?)", "print({shown}) if {test} else None"),
+    (r"(?P<yes>(?i:print|echo|say) [^(=\n][^\n]*)", "{yes}"),
     (
-        r"(?:let|var|const|int|float|double) (?P<name>\w+) ?= ?(?P<value>[^=;\n]+);?",
+        r"(?i:if) (?P<test>[^\n]+?)(?: then |, *(?!.* then ))(?P<yes>[^\n]+?)"
+        r"(?:;? (?:else|otherwise) (?P<no>[^\n]+))?",
+        "{yes} if {test} else {no}",
+    ),
+    (
+        r"(?:let|var|const|int|float|double|set) (?P<name>\w+) ?= ?(?P<value>[^=;\n]+);?",
         "{name} = {value}",
     ),
     (r"(?P<name>\w+) ?:= ?(?P<value>[^=;\n]+)", "{name} = {value}"),
     (r"(?P<test>[^?\n]+)\?(?P<yes>[^?:\n]+):(?P<no>[^?:\n]+)", "{yes} if {test} else {no}"),
 )
+_SIGNS = (
+    (r" *&& *", " and "),
+    (r" *\|\| *", " or "),
+    (r"(?<![\w)\]!])!(?=[^\W\d]|\()", "not "),
+    (r"([=!]=)=", r"\1"),
+    ("<>", "!="),
+    ("=<", "<="),
+    (r"(\d ?)=>(?= ?\d)", r"\1>="),
+    (r"\b([a-z_]\w*)([+-])\2(?= *(?:;|\n|\Z))", r"\1 \2= 1"),
+    (r"\b(?:console\.log|System\.out\.print(?:ln)?|printf|println)\(", "print("),
+    (r"(?i:\btrue\b)", "True"),
+    (r"(?i:\bfalse\b)", "False"),
+    (r"\b(?:none|null|nil|undefined|NULL)\b", "None"),
+)
+"""Signs and names of other languages, and Python's."""
 
 
 def _greeting(case: Case) -> Parts:
@@ -379,6 +442,7 @@ _HINTS: dict[str, tuple[Callable[[Case], Parts], ...]] = {
         _comma_in_program,
         _rounding,
         _inexact_comparison,
+        _only_last,
         _dash,
     ),
     "error": (
@@ -386,6 +450,7 @@ _HINTS: dict[str, tuple[Callable[[Case], Parts], ...]] = {
         _refused,
         _power_in_program,
         _comma_in_program,
+        _other_language,
         _missing_name,
         _picture_file,
         _dash,

@@ -188,7 +188,10 @@ class _Parser:
             self.tokens.pop()
         self.is_alone = len(self.tokens) == self.place + 1
         is_digits = self.is_alone and re.fullmatch(r"[1-9]\d*\.?\d*", self._peek().text)
-        check(not self.is_alone or self._is("number", "clock", "date", "const", "today", "vulgar"))
+        check(
+            not self.is_alone
+            or self._is("number", "clock", "date", "const", "today", "vulgar", "value")
+        )
         term = self._in_base() or self._where() or self._equation()
         check(self.place == len(self.tokens) and not self.unknown and term.text != "math.e")
         is_bare = re.fullmatch(r"[\d._]+|dt\.timedelta\(\w+=[\d._]+\)", term.text)
@@ -422,6 +425,7 @@ class _Parser:
             check(self._is("number", "num") and kind not in ("money", "temperature"))
             more = self._postfix(self._number())
             check(more.kind == kind and more.unit and more.unit.size < unit.size)
+            check(token.text != "'" or (more.value or 0) < 12)
             return added("+", found, more)
 
         return self._attempt(smaller) or found
@@ -443,7 +447,7 @@ class _Parser:
         if self._is("number"):
             return self._number()
         self._article()
-        if self._is("num", "vulgar", "scale", "part", "ord"):
+        if self._is("num", "vulgar", "scale", "part", "ord", "point"):
             return self._number()
         if self._is("list") and (term := self._attempt(self._list)):
             return term
@@ -463,6 +467,8 @@ class _Parser:
         roles = token.roles
         if "const" in roles:
             return Term(roles["const"], ends="name")
+        if "value" in roles:
+            return Term(roles["value"])
         if "python" in roles:
             operands = ", ".join(item.text for item in self._items()) if self._accept("(") else None
             return Term(token.text + f"({operands})" * (operands is not None), ends="name")
@@ -507,6 +513,10 @@ class _Parser:
                 else:
                     check(step < floor)
                     floor, total, group = step, total + (1 if group is None else group) * step, None
+            elif role := self._accept("point", "whole"):
+                check((group or 0).denominator == 1)
+                group, is_spoken, text = (group or 0) + self._decimals(role), False, ""
+                continue
             elif not (is_spoken and group and self._joins(group)):
                 break
             self.place += 1
@@ -537,6 +547,23 @@ class _Parser:
         is_hyphen = self._peek().text == "-" and self._peek().glued and _follows(group, word, True)
         is_and = self._is("and") and group >= 20 and 0 < word < 100
         return is_hyphen or (is_and and not self.in_list)
+
+    def _decimals(self, role: str) -> Fraction:
+        """What follows in `two point two five` and `две целых двадцать пять сотых`."""
+        self._accept("and")
+        digits: list[int] = []
+        while self._is("num", "number"):
+            token = self._next()
+            check("num" in token.roles or token.text.isdecimal())
+            digits.append(token.roles.get("num", token.text))
+        check(digits)
+        if role == "whole":
+            check(self._is("part") and (len(digits) == 1 or int(digits[0]) in range(20, 100, 10)))
+            value = Fraction(sum(map(int, digits)), self._next().roles["part"])
+            check(len(digits) < 3 and value < 1)
+            return value
+        check(len(digits) == 1 or all(int(digit) < 10 for digit in digits))
+        return Fraction("0." + "".join(map(str, digits)))
 
     def _mixed(self, whole: Fraction) -> Term:
         """`3 1/2`."""
@@ -607,6 +634,12 @@ class _Parser:
             elif "rt(" in template and token.text not in "√∛" and self._peek().text not in "+-":
                 operands[0] = self._extended(operands[0], "+", "-")  # корень 9 плюс 16
             check(not self._is("^") or token.text in "√∛")
+        if "B" in template and token.text == "log":
+            alone = operands[0].text
+            check("_" not in alone or alone.endswith("_000"))
+            if len(operands) == 1 and self._is("number", "num"):  # log 2 8
+                base_first = self._choose("log", "base", "value") == "base"
+                operands.insert(0 if base_first else 1, self._operand())
         slots = dict(zip("AB", operands, strict=False))
         options = [each for each in template.split(" or ") if ("B" in each) == (len(operands) > 1)]
         check(options and len(operands) <= 2)
