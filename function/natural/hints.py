@@ -236,7 +236,11 @@ def _only_last(case: Case) -> Parts:
     values = [node.value for node in body if isinstance(node, ast.Expr)]
     if len(values) < 2 or not isinstance(body[-1], ast.Expr) or "print(" in case.program.source:
         return ()
-    is_lost = any(isinstance(value, ast.BinOp | ast.Compare | ast.Name) for value in values[:-1])
+    shown = (ast.BinOp, ast.Compare, ast.Name, ast.Constant)
+    is_lost = any(
+        isinstance(value, shown) and not isinstance(getattr(value, "value", 0), str)
+        for value in values[:-1]
+    )
     return is_lost * parts("Only the last value is shown; ", code("print"), " shows the others.")
 
 
@@ -407,7 +411,8 @@ _SIGNS = (
     ("=<", "<="),
     (r"(\d ?)=>(?= ?\d)", r"\1>="),
     (r"\b([a-z_]\w*)([+-])\2(?= *(?:;|\n|\Z))", r"\1 \2= 1"),
-    (r"\b(?:console\.log|System\.out\.print(?:ln)?|printf|println)\(", "print("),
+    (r"(?i:\b(?:console\.log|system\.out\.print(?:ln)?|printf|println|print)\()", "print("),
+    (r"(?<![\w.:/-])0+(?=[1-9]\d* *(?:[+*)]|\Z))", ""),
     (r"(?i:\btrue\b)", "True"),
     (r"(?i:\bfalse\b)", "False"),
     (r"\b(?:none|null|nil|undefined|NULL)\b", "None"),

@@ -109,6 +109,8 @@ def readings(text: str) -> list[str]:
         ("2 to the power of 10", "2**10"),
         ("2 в 10 степени", "2**10"),
         ("two times three", "2*3"),
+        ("计算2+2", "2+2"),
+        ("12除以4等于多少", "12/4"),
         ("two point five plus point five", "2.5+0.5"),
         ("zero point zero five", "0.05"),
         ("3 point 14", "3.14"),
