@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 
 from function.natural.reader import LONGEST, Expression, Reading, read
 from function.natural.terms import polynomial
@@ -96,7 +97,9 @@ def _read_otherwise(case: Case) -> Parts:
     if not others:
         return ()
     notes = frozenset[str]().union(*(each.notes for each in others))
-    if "date" in notes:
+    if len(others) > 1 and case.outcome.kind != "ok":
+        why = parts("This can be read in more than one way")
+    elif "date" in notes:
         why = parts("In Python this is a sum of whole numbers; dates are made by ", code("dt"))
     elif notes & {"comma", "group"}:
         number = all(re.fullmatch(r"[\d_]+", each.text) for each in others)
@@ -257,13 +260,6 @@ def _dash(case: Case) -> Parts:
 # Not Python, or a name that is not there
 
 
-def _several(case: Case) -> Parts:
-    others = case.others
-    if len(others) < 2:
-        return _read_otherwise(case)
-    return parts("This can be read in more than one way: ") + _alternatives(others)
-
-
 def _refused(case: Case) -> Parts:
     if case.outcome.kind == "error" and not case.outcome.error.startswith("NameError"):
         return ()  # what it names is there: perhaps a library
@@ -308,8 +304,7 @@ def _missing_name(case: Case) -> Parts:
     written = _WRITTEN.get(lower) or (f"math.{lower}" if hasattr(math, lower) else "")
     if written:
         return parts("In Python ", code(name), " is written ", code(written), ".")
-    module = name if name in sys.stdlib_module_names else _MODULES.get(name)
-    if module:
+    if module := _module_of(name):
         line = f"import {name}" if module == name else f"from {module} import {name}"
         return parts(code(name), " must be imported first: ", code(line))
     if re.fullmatch(rf"\s*print\(\s*{name}\s*\)\s*", case.program.source):
@@ -317,29 +312,22 @@ def _missing_name(case: Case) -> Parts:
     return ()
 
 
-_WRITTEN = {
-    "ln": "math.log",
-    "lg": "math.log10",
-    "tg": "math.tan",
-}
-_WRITTEN |= {"randint": "random.randint", "choice": "random.choice", "fact": "math.factorial"}
-_MODULES = {
-    name: module
-    for module, names in {
-        "collections": "Counter OrderedDict defaultdict deque namedtuple",
-        "dataclasses": "dataclass field",
-        "datetime": "date datetime timedelta timezone",
-        "decimal": "Decimal getcontext",
-        "fractions": "Fraction",
-        "functools": "cache lru_cache partial reduce",
-        "itertools": "accumulate chain combinations count cycle groupby islice pairwise "
-        "permutations product repeat zip_longest",
-        "statistics": "mean median mode pstdev stdev variance",
-        "string": "ascii_letters ascii_lowercase ascii_uppercase digits punctuation",
-    }.items()
-    for name in names.split()
-}
-"""Names that people use without importing them, and the module that each is in."""
+_WRITTEN = {"ln": "math.log", "lg": "math.log10", "tg": "math.tan", "fact": "math.factorial"}
+_WRITTEN |= {"randint": "random.randint", "choice": "random.choice"}
+_LIBRARIES = (
+    *("collections", "dataclasses", "datetime", "decimal", "fractions", "functools"),
+    *("itertools", "statistics", "string"),
+)
+"""Modules whose names people use without importing them."""
+
+
+def _module_of(name: str) -> str:
+    """The module that a name is, or that has it; else ""."""
+    if name in sys.stdlib_module_names:
+        return name
+    modules = map(import_module, _LIBRARIES)
+    having = (each for each in modules if name in getattr(each, "__all__", dir(each)))
+    return next((each.__name__ for each in having), "")
 
 
 def _other_language(case: Case) -> Parts:
@@ -451,7 +439,7 @@ _HINTS: dict[str, tuple[Callable[[Case], Parts], ...]] = {
         _dash,
     ),
     "error": (
-        _several,
+        _read_otherwise,
         _refused,
         _power_in_program,
         _comma_in_program,
@@ -461,7 +449,7 @@ _HINTS: dict[str, tuple[Callable[[Case], Parts], ...]] = {
         _dash,
         _greeting,
     ),
-    "syntax_error": (_several, _refused, _other_language, _greeting),
+    "syntax_error": (_read_otherwise, _refused, _other_language, _greeting),
     "rejected": (_rejected,),
 }
 """By the kind of outcome, in order: the first that has something to say is the hint."""

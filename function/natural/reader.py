@@ -346,8 +346,7 @@ class _Parser:
         if token.text and token.text in _VARIABLES:
             is_times = token.text in "xх" and self._is(*_OPERAND, ahead=1)
             return not is_times and (token.text in self.variables or "=" in self.line)
-        is_factor = self._is("call", "const", "python") and not self._is_infix()
-        return last.ends != "name" and is_factor
+        return self._is("call", "const", "python") and not self._is_infix()
 
     def _is_infix(self) -> bool:
         """Whether a form goes on with the next token, as in `5 choose 2`."""
