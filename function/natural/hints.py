@@ -248,11 +248,7 @@ def _only_last(case: Case) -> Parts:
 
 
 def _dash(case: Case) -> Parts:
-    if (
-        "—" not in case.program.typed
-        or case.program.typed == case.program.source
-        or "—" in case.program.source
-    ):
+    if "—" not in case.program.typed or "—" in case.program.source:
         return ()
     return parts("The dash ", code("—"), " was read as a minus sign.")
 

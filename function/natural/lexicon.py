@@ -3,7 +3,7 @@
 A line of these files is `MEANING: phrase | phrase`; `stem(|s)` stands for `stem` and `stems`.
 A phrase with the capitals A and B is a form: a sentence about operands; its meaning is what is
 worked out. Else the meaning is a terminal of the grammar in reader.py, some with a value:
-`call` and `list` with the Python for a function, `num START STEP` for phrases that semicolons
+`call`, `list` and `value` with the Python for it, `num START STEP` for phrases that semicolons
 separate, `scale` and `part` for thousands and thirds, `unit KIND SIZE`.
 """
 

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from math import prod
 
 from function.natural.lexicon import Form, Token, Unit, forms, tokens
@@ -550,19 +551,18 @@ class _Parser:
     def _decimals(self, role: str) -> Fraction:
         """What follows in `two point two five` and `две целых двадцать пять сотых`."""
         self._accept("and")
-        digits: list[int] = []
+        digits: list[str] = []
         while self._is("num", "number"):
             token = self._next()
-            check("num" in token.roles or token.text.isdecimal())
-            digits.append(token.roles.get("num", token.text))
-        check(digits)
-        if role == "whole":
-            check(self._is("part") and (len(digits) == 1 or int(digits[0]) in range(20, 100, 10)))
-            value = Fraction(sum(map(int, digits)), self._next().roles["part"])
-            check(len(digits) < 3 and value < 1)
-            return value
-        check(len(digits) == 1 or all(int(digit) < 10 for digit in digits))
-        return Fraction("0." + "".join(map(str, digits)))
+            digits.append(str(token.roles.get("num", token.text)))
+        check(digits and all(each.isdecimal() for each in digits))
+        if role == "point":
+            check(len(digits) == 1 or all(len(each) == 1 for each in digits))
+            return Fraction(f"0.{''.join(digits)}")
+        numbers = list(map(int, digits))
+        check(all(_follows(Fraction(one), other, True) for one, other in pairwise(numbers)))
+        check(self._is("part") and sum(numbers) < self._peek().roles["part"])
+        return Fraction(sum(numbers), self._next().roles["part"])
 
     def _mixed(self, whole: Fraction) -> Term:
         """`3 1/2`."""
