@@ -46,8 +46,9 @@ class Request:
 
     `text` is the program, a document's file id, or the command's argument; `stdin` the lines that
     came with the program, None for none. `typed` is the message as it was written, where it may
-    answer a question of the bot's: a "reply" is nothing else. `user` is a person's id; a chat's
-    where Telegram hides the person behind the chat or one of its channels.
+    answer a question of the bot's: it is a reply, or marks no part of it as code. A "reply" is
+    nothing else. `user` is a person's id; a chat's where Telegram hides the person behind the chat
+    or one of its channels.
     """
 
     address: Address

@@ -165,7 +165,8 @@ def _asked(message: Json, me: Identity, address: Address, max_characters: int) -
     if not found and (command or mentioned) and not _written_by_bot(replied):
         quote = {"text": _object(message.get("quote")).get("text")}
         found = _program(_content(quote if quote["text"] else replied, max_characters))
-    return (found or _Asked("usage"))._replace(typed=text if is_bare else "")
+    is_answer = is_bare and (replies_to_bot or not _marks_code(content, found))
+    return (found or _Asked("usage"))._replace(typed=text if is_answer else "")
 
 
 def _content(message: Json, max_characters: int) -> _Content:
@@ -217,6 +218,11 @@ def _is_this_bot(author: Json, me: Identity) -> bool:
 def _may_be_program(content: _Content) -> bool:
     """Whether a group's reply to the bot is meant as a program; "thanks!" is not."""
     return bool(content.spans) or _NOT_CONVERSATION.search(content.text) is not None
+
+
+def _marks_code(content: _Content, found: _Asked | None) -> bool:
+    """Whether a text says by its form which part of it is a program."""
+    return bool(content.spans) or bool(found and found.text.split() != content.text.split())
 
 
 def _program(content: _Content, begin: int = 0, end: int | None = None) -> _Asked | None:

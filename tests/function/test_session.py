@@ -64,6 +64,11 @@ def test_several_lines_of_sums_are_answered_line_by_line(bot: Bot) -> None:
     assert said(bot, "15% of 80\n2+2").split("\n")[1] == "4"
 
 
+def test_a_program_in_a_fence_is_no_answer_to_a_question(bot: Bot) -> None:
+    answered(bot, ASKS)
+    assert said(bot, "```\n6*7\n```") == "42 = 6*7"
+
+
 def test_a_program_that_asks_is_answered_by_the_next_message(bot: Bot) -> None:
     first = answered(bot, ASKS)
     assert first is not None
