@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
+from keyword import iskeyword
 
 from function.natural.reader import LONGEST, Expression, Reading, read
 from function.natural.terms import polynomial
@@ -337,15 +338,12 @@ def _other_language(case: Case) -> Parts:
         meant = re.sub(", *", "; ", source)
     for pattern, replacement in _SIGNS:
         meant = _in_code(pattern, replacement, meant)
-    if meant[-1:] not in ("(", ",", "\\"):
+    if not parses(meant) and meant[-1:] not in ("(", ",", "\\"):
         meant += ")" * (meant.count("(") - meant.count(")"))
         meant = normalise(meant) or meant
     is_left = missing and re.search(rf"\b{missing[1]}\b", meant)
-    return (
-        parts("In Python: ", code(meant))
-        if meant != source and not is_left and parses(meant)
-        else ()
-    )
+    is_it = meant != source and not is_left and parses(meant)
+    return parts("In Python: ", code(meant)) if is_it else ()
 
 
 def _statement(pattern: str, form: str, source: str) -> str:
@@ -361,15 +359,12 @@ def _statement(pattern: str, form: str, source: str) -> str:
 def _value(text: str, test: str) -> str:
     """A value, or what is printed, with words in quotes that are no name in the test."""
     value = re.sub(r"\A(?i:print|echo|say)\s+", "", text)
-    is_words = re.fullmatch(r"[^\W\d_]+(?:,? [^\W\d_]+)*[.!?]?", value) and value not in {
-        "None",
-        "True",
-        "False",
-    }
+    is_printed = value != text
+    is_words = re.fullmatch(r"[^\W\d_]+(?:,? [^\W\d_]+)*[.!?]?", value) and not iskeyword(value)
     if (is_words and not re.search(rf"\b{value}\b", test)) or not parses(value):
         value = f'"{value}"'
     is_expression = isinstance(parse(f"({value})"), ast.Module) and "=" not in value
-    return (value if value == text or f'"{text}"' == value else f"print({value})") * is_expression
+    return (f"print({value})" if is_printed else value) * is_expression
 
 
 _STATEMENTS = (

@@ -6,7 +6,7 @@
     product = signed {("*" | "/" | "of" | "") signed}
     signed  = ["neg"] postfix ["^" signed]
     postfix = atom {"!" | "%" | "deg" | unit | power}
-    atom    = number | constant | date | clock | call operand | list items | "(" group ")"
+    atom    = number | constant | value | date | clock | call operand | list items | "(" group ")"
 
 The terminals are in words/*.txt. Every token is accounted for, or there is no reading. Where two
 readings are sensible (`1,234`, `sin 5`, `6/2(1+2)`) both are given: the parser asks `_choose` which

@@ -115,6 +115,8 @@ CASES = [
     ("let x = 5", no_syntax(), "`x = 5`"),
     ("007+1", no_syntax("leading zeros in decimal integer literals"), "`7+1`"),
     ("PRINT(5)", no_name("PRINT"), "`print(5)`"),
+    ('console.log("(")', no_name("console"), '`print("(")`'),
+    ("5 > 3 ? True : no", no_syntax(), '`True if 5 > 3 else "no"`'),
     ("5; 6", ok("6"), "Only the last value"),
     ("if x = 5 then print x else y", no_syntax(), '`print(x) if x == 5 else "y"`'),
     ("if max(1, 2) > 1 then 3", no_syntax(), "`3 if max(1, 2) > 1 else None`"),
