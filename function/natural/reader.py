@@ -53,6 +53,7 @@ MOST_PATHS = 12  # a text that can be read in more ways says nothing
 
 _IMPORTS = {"Fraction(": "from fractions import Fraction\n", "statistics.": "import statistics\n"}
 _TIGHT_DASH = re.compile(r"(?<=[\w.)])—(?=[\w.(])")  # that phones make of `5--1`
+_INCHES = re.compile(r"(\d)[’′] ?(\d+)[”″]")  # quotes, as phones write them
 _CLOCK = re.compile(r"(\d+)(?::(\d\d))?(?::(\d\d))?\s?(?:([ap])\.?m)?")
 _OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "(", "|", "scale")
 _TARGET = ("unit", "%", "fraction", "deg", "rad", "base")
@@ -126,6 +127,7 @@ class _Parser:
         self.in_list = self.is_alone = False
         if _TIGHT_DASH.search(text):
             text = _TIGHT_DASH.sub(self._choose("dash", "-", "--"), text)
+        text = _INCHES.sub("\\1'\\2\"", text)
         self.line = line = plain(text).strip().lower()
         spaces = not re.search(r"\d \d{3}(?!\d)", line) or self._choose("spaces", "one", "two")
         comma = re.search(r"\d,\d|\d\.\d+\.\d", line)
@@ -633,12 +635,13 @@ class _Parser:
             elif "rt(" in template and token.text not in "√∛" and self._peek().text not in "+-":
                 operands[0] = self._extended(operands[0], "+", "-")  # корень 9 плюс 16
             check(not self._is("^") or token.text in "√∛")
-        if "B" in template and token.text == "log":
-            alone = operands[0].text
-            check("_" not in alone or alone.endswith("_000"))
-            if len(operands) == 1 and self._is("number", "num"):  # log 2 8
-                base_first = self._choose("log", "base", "value") == "base"
-                operands.insert(0 if base_first else 1, self._operand())
+        if "math.log(A, B)" in template:
+            check("_" not in operands[0].text or operands[0].text.endswith("_000"))
+            if len(operands) == 1 and self._is("number", "num"):
+                operands.append(self._operand())
+            is_either = len(operands) == 2 and not re.search("[,;]", self.line)  # log 2 8
+            if is_either and self._choose("log", "base", "value") == "base":
+                operands.reverse()
         slots = dict(zip("AB", operands, strict=False))
         options = [each for each in template.split(" or ") if ("B" in each) == (len(operands) > 1)]
         check(options and len(operands) <= 2)
