@@ -6,7 +6,7 @@ from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_ALIASES = {"os.path"}  # modules that another one puts where no file has them
+_ALIASES = {"collections.abc", "os.path"}  # modules that another one puts where no file has them
 
 INSIDES = "the interpreter's insides"
 _GIVES = {

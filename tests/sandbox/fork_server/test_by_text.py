@@ -36,7 +36,7 @@ VERDICTS = {
             " _set_new_attribute fields replace"
         ),
         FIXED: "_get_slots _is_type _update_func_cell_for__class__",
-        NOT_GIVEN: "_replace make_dataclass",
+        NOT_GIVEN: "_replace make_dataclass make_dataclass.annotate_method.get_any",
     },
     "enum": {
         KEPT: "EnumType._add_member_ _proto_member.__set_name__ property.__get__",
@@ -54,12 +54,15 @@ VERDICTS = {
     "functools": {
         KEPT: "cached_property.__get__ update_wrapper",
         FIXED: "partial.__reduce__ partial.__setstate__ total_ordering",
-        NOT_GIVEN: "singledispatch.register",
+        NOT_GIVEN: "singledispatch.register _singledispatchmethod_get.__getattr__",
     },
     "hashlib": {FIXED: "__get_openssl_constructor"},
     "operator": {NOT_GIVEN: "attrgetter.__init__.func methodcaller.__call__"},
     "random": {FIXED: "Random.__init_subclass__"},
-    "string": {NOT_GIVEN: "Formatter.get_field", FIXED: "Template.__init_subclass__"},
+    "string": {
+        NOT_GIVEN: "Formatter.get_field",
+        FIXED: "Template.__init_subclass__ Template._compile_pattern",
+    },
     "typing": {
         FIXED: (
             "Generic.__init_subclass__ NamedTupleMeta.__new__ Protocol.__init_subclass__"
@@ -74,7 +77,8 @@ VERDICTS = {
         ),
         NOT_GIVEN: (
             "ForwardRef._evaluate _BaseGenericAlias.__getattr__ _DeprecatedType.__getattribute__"
-            " get_type_hints no_type_check runtime_checkable"
+            " get_type_hints no_type_check runtime_checkable evaluate_forward_ref _eval_type"
+            " _LazyAnnotationLib.__getattr__"
         ),
     },
 }

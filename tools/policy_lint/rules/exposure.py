@@ -43,7 +43,7 @@ from tools.policy_lint.subject import Subject
 
 # Of other versions of Python than the one that lints.
 _ELSEWHERE_NAMES = (
-    "_attr_type _cls_type"
+    "__annotate__ _attr_type _cls_type"
     " ag_suspended bltns co_branches co_lnotab cr_suspended f_generator func_closure func_code"
     " func_defaults func_dict func_doc func_globals func_name gi_suspended itemgetter"
 )
