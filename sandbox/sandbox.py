@@ -202,7 +202,8 @@ class Sandbox:
     ) -> Outcome:
         waits_until = time.monotonic() + self._policy.limits.queue_seconds
         outcome = _unavailable("it is not started")
-        for _ in range(2):
+        tries = 2
+        while tries:
             serving = self._serving
             if serving is None:
                 break
@@ -222,8 +223,10 @@ class Sandbox:
             except ZygoteGone as error:
                 outcome = _unavailable(str(error))
                 supervisor.restart(process, str(error))
+                tries -= serving is self._serving  # no try is lost to a reload
             except KilledFromOutside as error:
                 outcome = error.outcome
+                tries -= 1
             except OSError as error:
                 return _unavailable(str(error))
             else:

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from sandbox.fork_server.program import encode
-from sandbox.fork_server.zygote_process import longest_answer_seconds
+from sandbox.fork_server.zygote_process import ZygoteProcess, longest_answer_seconds
 from sandbox.policy.loader import Policy
-from sandbox.sandbox import Sandbox
+from sandbox.sandbox import Outcome, Sandbox
 from tests.sandbox.test_sandbox import eventually, guests, zygote_pid
 
 
@@ -106,3 +106,19 @@ def test_a_zygote_that_cannot_be_started_is_an_answer_and_heals(
         process._process.wait()
         assert own_sandbox.run("2+2").kind == "unavailable"
     assert own_sandbox.run("2+2").output == "4\n"
+
+
+def test_a_program_that_meets_one_reload_after_another_is_run(
+    own_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reloads = iter(range(3))
+    run = ZygoteProcess.run
+
+    def reloaded_first(self: ZygoteProcess, encoded: bytes, timeout: float) -> Outcome:
+        if encoded == encode("2+2") and next(reloads, None) is not None:
+            own_sandbox.reload(own_sandbox.policy)
+        return run(self, encoded, timeout)
+
+    monkeypatch.setattr(ZygoteProcess, "run", reloaded_first)
+    assert own_sandbox.run("2+2").output == "4\n"
+    assert next(reloads, None) is None
