@@ -16,6 +16,7 @@ import pytest
 import urllib3
 
 from sandbox.policy.loader import Policy, load_policy
+from tests.ports import free_port
 from tools import serve
 
 ROOT = serve.ROOT
@@ -98,7 +99,7 @@ def running_services(folder: Path) -> Iterator[Callable[..., Service]]:
     started: list[Service] = []
 
     def start(**environment: str) -> Service:
-        url = f"http://127.0.0.1:{serve.free_port()}"
+        url = f"http://127.0.0.1:{free_port()}"
         log = folder / f"service-{len(started)}.log"
         clean: Mapping[str, str] = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
         config = {"CONFIG_PATH": str(folder / "no-token.json")}

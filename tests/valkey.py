@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from tools.serve import free_port
+from tests.ports import free_port
 
 SERVER = shutil.which("valkey-server") or shutil.which("redis-server")
 

@@ -12,81 +12,40 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from function import __version__, natural
 from function.answers.inline import articles
 from function.answers.replies import render
-from function.calculator import calculate, read_program
+from function.calculator import Answer, calculate, read_program
 from function.parts import text_of
 from function.settings import Settings
-from sandbox.check.source import Unparsed
-from sandbox.fork_server.png import Picture
-from sandbox.policy.loader import PolicyError, load_policy
-from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
+from sandbox import (
+    Outcome,
+    Picture,
+    Policy,
+    PolicyError,
+    Sandbox,
+    SandboxUnavailable,
+    Unparsed,
+    load_policy,
+)
 from sandbox.self_test import ProbeResult
-from tools.serve import ROOT
 
 
 class Unchecked(Sandbox):
     """A sandbox that leaves everything to the operating system's layers."""
 
     def run(
-        self,
-        source: str,
-        tree: ast.Module | Unparsed | None = None,
-        *,
-        helpers: bool = False,
-        unchecked: bool = True,
-        echo_lines: bool = False,
-        stdin: str = "",
+        self, source: str, tree: ast.Module | Unparsed | None = None, **options: Any
     ) -> Outcome:
         """Run a program without checker, import guard and reduced builtins."""
-        options = {"helpers": helpers, "unchecked": unchecked, "echo_lines": echo_lines}
-        return super().run(source, tree, stdin=stdin, **options)
+        return super().run(source, tree, **options | {"unchecked": True})
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program that the command line names and return the exit status."""
-    parser = argparse.ArgumentParser(prog="calc", description=__doc__)
-    parser.add_argument(
-        "program",
-        nargs="?",
-        metavar="PROGRAM",
-        help="its text, or - for standard input; after -- if it begins with a minus sign",
-    )
-    parser.add_argument("--json", action="store_true", help="print the whole outcome as JSON")
-    parser.add_argument(
-        "--picture",
-        type=Path,
-        metavar="FILE",
-        help="write what the program draws to FILE, a further picture to FILE-2 and so on, as PNG",
-    )
-    parser.add_argument("--inline", action="store_true", help="answer as to an inline query")
-    parser.add_argument(
-        "--policy",
-        type=Path,
-        default=os.environ.get("POLICY_PATH") or ROOT / "policy.yaml",
-        metavar="FILE",
-        help="instead of policy.yaml",
-    )
-    parser.add_argument(
-        "--unchecked",
-        action="store_true",
-        help="skip the checker, the import guard and the "
-        "reduced builtins: try the operating system's layers alone",
-    )
-    parser.add_argument(
-        "--probe",
-        action="store_true",
-        help="instead of a program: try everything that must be refused, and show what refuses it",
-    )
-    parser.add_argument("--version", action="version", version=__version__)
-    options = parser.parse_args(arguments)
-    source = options.program
-    if (source is None) != options.probe:
-        parser.error("a PROGRAM or --probe is needed, and not both")
-    if source == "-":
-        source = sys.stdin.buffer.read().decode("utf-8", "replace")
+    options = read_arguments(arguments)
     if options.unchecked:
         print("UNCHECKED: only the operating system's layers are in force.", file=sys.stderr)
     try:
@@ -100,27 +59,56 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.probe:
             return show_probes(sandbox.probe(), options.json)
-        program = read_program(source, natural, policy.limits.source_bytes)
+        program = read_program(options.program, natural, policy.limits.source_bytes)
         answer = calculate(program, sandbox, natural, inline=options.inline)
-    finally:
-        sandbox.close()
-    pictures = answer.outcome.pictures
-    try:
-        write_pictures(options.picture, pictures)
+        write_pictures(options.picture, answer.outcome.pictures)
     except OSError as error:
         print(error, file=sys.stderr)
         return 2
+    finally:
+        sandbox.close()
+    show(answer, policy, options)
+    return 0 if answer.outcome.kind == "ok" else 1
+
+
+def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line; `program` is then the program's text."""
+    parser = argparse.ArgumentParser(prog="calc", description=__doc__)
+    add = parser.add_argument
+    its_text = "its text, or - for standard input; after -- if it begins with a minus sign"
+    add("program", nargs="?", metavar="PROGRAM", help=its_text)
+    add("--json", action="store_true", help="print the whole outcome as JSON")
+    drawn = "write what the program draws to FILE, a further picture to FILE-2 and so on, as PNG"
+    add("--picture", type=Path, metavar="FILE", help=drawn)
+    add("--inline", action="store_true", help="answer as to an inline query")
+    usual = os.environ.get("POLICY_PATH") or Settings.policy_path
+    add("--policy", type=Path, default=usual, metavar="FILE", help="instead of policy.yaml")
+    skipped = "the checker, the import guard and the reduced builtins"
+    alone = f"skip {skipped}: try the operating system's layers alone"
+    add("--unchecked", action="store_true", help=alone)
+    probed = "instead of a program: try everything that must be refused, and show what refuses it"
+    add("--probe", action="store_true", help=probed)
+    add("--version", action="version", version=__version__)
+    options = parser.parse_args(arguments)
+    if (options.program is None) != options.probe:
+        parser.error("a PROGRAM or --probe is needed, and not both")
+    if options.program == "-":
+        options.program = sys.stdin.buffer.read().decode("utf-8", "replace")
+    return options
+
+
+def show(answer: Answer, policy: Policy, options: argparse.Namespace) -> None:
+    """Print an answer as a chat or an inline query has it, or all that is known as JSON."""
+    outcome = answer.outcome
     if options.json:
-        outcome = dataclasses.asdict(answer.outcome)
-        outcome["pictures"] = [base64.b64encode(picture.png).decode() for picture in pictures]
-        print(json.dumps(outcome, indent=2))
+        pictures = [base64.b64encode(picture.png).decode() for picture in outcome.pictures]
+        print(json.dumps(dataclasses.asdict(outcome) | {"pictures": pictures}, indent=2))
     elif options.inline:
         for article in articles(answer, policy):
             print(text_of(article.message))
     else:
-        text = text_of(render(answer, policy, with_pictures=bool(pictures)))
+        text = text_of(render(answer, policy, with_pictures=bool(outcome.pictures)))
         print(text, end="\n" if text else "")
-    return 0 if answer.outcome.kind == "ok" else 1
 
 
 def write_pictures(path: Path | None, pictures: Sequence[Picture]) -> None:

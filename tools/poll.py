@@ -11,24 +11,22 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
-from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from function import __version__, natural
 from function.bot import Bot
 from function.delivery.api_delivery import ApiDelivery
 from function.errors import Busy, Refused, Undelivered
 from function.observability import events, logs
-from function.settings import load_settings
 from function.state import open_store
 from function.state.signed import Signed
 from function.telegram.client import BotApi
 from function.telegram.types import Identity, Json
-from sandbox.policy.loader import PolicyError, load_policy
-from sandbox.sandbox import Sandbox, SandboxUnavailable
+from sandbox import PolicyError, Sandbox, SandboxUnavailable, load_policy
+from tools.settings import load_settings_with_token
 from tools.webhook import ALLOWED_UPDATES
 
 POLL_SECONDS = 50  # Telegram waits so long for an update
@@ -40,100 +38,105 @@ LONGEST_PAUSE_SECONDS = 60  # between them
 log = logging.getLogger(__name__)
 
 
-class Interruption:
-    """Ctrl-C and SIGTERM: they end a wait for Telegram at once, and an answer not at all."""
-
-    def __init__(self) -> None:
-        self.came = False
-        self._waiting = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._handle)
-
-    def wait_for(self, work: Callable[[], Any]) -> Any:
-        """Do work that can be given up, trying until it is done; returns None if interrupted."""
-        while not self.came:
-            self._waiting = True
-            try:
-                return work()
-            except Undelivered as error:
-                log.warning("Telegram cannot be reached: %s", error)
-                time.sleep(PAUSE_SECONDS)
-            except KeyboardInterrupt:
-                break
-            finally:
-                self._waiting = False
-        return None
-
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self.came = True
-        if self._waiting:
-            raise KeyboardInterrupt
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Poll until told to end, and return the exit status."""
     parser = argparse.ArgumentParser(prog="poll", description=__doc__)
     parser.add_argument("--version", action="version", version=__version__)
     parser.parse_args(arguments)
     logs.configure("text")
-    interruption = Interruption()
+    on_interrupt(end)
     try:
         logs.configure(os.environ.get("LOG_FORMAT") or "text")
-        settings = load_settings(os.environ)
-        if not settings.token:
-            raise ValueError("No TOKEN: write it into the config that CONFIG_PATH names.")
+        settings = load_settings_with_token()
         store = open_store(settings.store)
         sandbox = Sandbox(load_policy(settings.policy_path))
         sandbox.start()
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         log.critical("%s", error)
         return 2
+    except KeyboardInterrupt:
+        return 0
     api = BotApi(settings.token, settings.telegram_api_url)
     try:
-        me = interruption.wait_for(lambda: api.call("getMe"))
-        if me is not None:
-            log.info("answering as @%s; Ctrl-C ends", me["username"])
-            identity = Identity(settings.bot_id, me["username"].lower())
-            bot = Bot(sandbox, store, identity, settings.token, api.fetch_text, natural)
-            texts = Signed(store, settings.token)
-            answer_all(api, ApiDelivery(bot, store, texts, api), interruption)
+        me = reached(partial(api.call, "getMe"))
+        log.info("answering as @%s; Ctrl-C ends", me["username"])
+        identity = Identity(settings.bot_id, me["username"].lower())
+        bot = Bot(sandbox, store, identity, settings.token, api.fetch_text, natural)
+        answer_all(api, ApiDelivery(bot, store, Signed(store, settings.token), api))
     except Refused as error:
         log.critical("%s", explain(error))
         return 1
+    except KeyboardInterrupt:
+        return 0
     finally:
         sandbox.close()
         store.close()
-    return 0
 
 
-def answer_all(api: BotApi, delivery: ApiDelivery, interruption: Interruption) -> None:
-    """Answer updates as they come until interrupted. Raises Refused.
+def on_interrupt(action: Any) -> None:
+    """Set what Ctrl-C and SIGTERM do."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, action)
+
+
+def end(*_: object) -> NoReturn:
+    """End whatever waits; a second interrupt changes nothing."""
+    on_interrupt(signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def finished_first() -> Iterator[None]:
+    """Let what is in hand come to its end before an interrupt ends the rest."""
+    came = []
+    on_interrupt(lambda *_: came.append(True))
+    yield
+    on_interrupt(end)
+    if came:
+        end()
+
+
+def reached(call: Callable[[], Any]) -> Any:
+    """Make a call, again and again until Telegram can be reached."""
+    while True:
+        try:
+            return call()
+        except Undelivered as error:
+            log.warning("Telegram cannot be reached: %s", error)
+            time.sleep(PAUSE_SECONDS)
+
+
+def answer_all(api: BotApi, delivery: ApiDelivery) -> NoReturn:
+    """Answer updates as they come. Raises Refused, and KeyboardInterrupt when told to end.
 
     An update is answered before Telegram is told that it came: one cut short comes again.
     """
     request = {"offset": 0, "timeout": POLL_SECONDS, "allowed_updates": ALLOWED_UPDATES}
     fetch = partial(api.call, "getUpdates", request, answer_seconds=POLL_SECONDS + 10)
     tries = 0
-    while not interruption.came:
-        asked = time.monotonic()
-        updates = interruption.wait_for(fetch)
-        if not updates and time.monotonic() - asked < SHORTEST_POLL_SECONDS:  # it does not wait
-            interruption.wait_for(partial(time.sleep, SHORTEST_POLL_SECONDS))
-        for update in updates or ():
-            tries += 1
-            pause = answer(delivery, update)
-            if pause is not None and tries < TRIES:
-                interruption.wait_for(partial(time.sleep, pause))
-                break
-            if pause is not None:
-                log.error("given up: update %d", update["update_id"])
-            tries = 0
-            request["offset"] = update["update_id"] + 1
-            if interruption.came:
-                break
-    if request["offset"]:
-        with suppress(Undelivered):
-            api.call("getUpdates", request | {"timeout": 0, "limit": 1})
+    try:
+        while True:
+            asked = time.monotonic()
+            updates = reached(fetch)
+            if not updates and time.monotonic() - asked < SHORTEST_POLL_SECONDS:
+                time.sleep(SHORTEST_POLL_SECONDS)  # the server does not wait
+            for update in updates:
+                with finished_first():
+                    pause = answer(delivery, update)
+                    tries += 1
+                    if pause is not None and tries == TRIES:
+                        log.error("given up: update %d", update["update_id"])
+                        pause = None
+                    if pause is None:
+                        request["offset"], tries = update["update_id"] + 1, 0
+                if pause is not None:
+                    time.sleep(pause)
+                    break
+    except KeyboardInterrupt:
+        if request["offset"]:
+            with suppress(Undelivered):
+                api.call("getUpdates", request | {"timeout": 0, "limit": 1})
+        raise
 
 
 def answer(delivery: ApiDelivery, update: Json) -> int | None:

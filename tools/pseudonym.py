@@ -4,11 +4,11 @@ Exits with 0, or with 2 if there is no token: then each process has a key of its
 """
 
 import argparse
-import os
 import sys
 
 from function.observability.events import pseudonym
-from function.settings import SettingsError, load_settings
+from function.settings import SettingsError
+from tools.settings import load_settings_with_token
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,13 +17,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("user", type=int, metavar="ID", help="the user's id, a number")
     options = parser.parse_args(arguments)
     try:
-        token = load_settings(os.environ).token
-        if not token:
-            raise SettingsError("No TOKEN: write it into the config that CONFIG_PATH names.")
+        settings = load_settings_with_token()
     except SettingsError as error:
         print(error, file=sys.stderr)
         return 2
-    print(pseudonym(options.user, token))
+    print(pseudonym(options.user, settings.token))
     return 0
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shlex
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,25 +34,10 @@ def question(bind: str, *, needs_secret: bool) -> str:
     return f"curl -s http://{bind}/message {secret}-H 'Content-Type: application/json' -d {body}"
 
 
-def free_port() -> int:
-    """Return a TCP port on the loopback address that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 def command(bind: str) -> list[str]:
     """Return the command that serves at `bind`, HOST:PORT; to be run in ROOT."""
-    return [
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "--config",
-        "python:function.gunicorn_conf",
-        "--bind",
-        bind,
-    ]
+    gunicorn = [sys.executable, "-m", "gunicorn", "--config", "python:function.gunicorn_conf"]
+    return [*gunicorn, "--bind", bind]
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -7,7 +7,6 @@ token or the command line is wrong.
 
 import argparse
 import json
-import os
 import re
 import sys
 from datetime import UTC, datetime
@@ -15,9 +14,10 @@ from urllib.parse import urlsplit
 
 from function import __version__
 from function.errors import BotApiError
-from function.settings import Settings, SettingsError, load_settings
+from function.settings import Settings, SettingsError
 from function.telegram.client import BotApi
 from function.telegram.types import Json
+from tools.settings import load_settings_with_token
 
 # The kinds of update that function/telegram/updates.py reads; Telegram keeps all others to itself.
 ALLOWED_UPDATES = ["message", "edited_message", "inline_query"]
@@ -40,50 +40,57 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line says and return the exit status."""
-    parser = argparse.ArgumentParser(prog="webhook", description=__doc__)
-    parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="set|delete|info")
-    setting = verbs.add_parser("set", help="bring updates to a URL, with the config's secret")
-    setting.add_argument(
-        "url", metavar="URL", help="https://HOST[:443|80|88|8443]; /webhook is added to a bare host"
-    )
-    deleting = verbs.add_parser("delete", help="keep updates at Telegram, as tools/poll needs")
-    for verb in (setting, deleting):
-        verb.add_argument(
-            "--drop-pending", action="store_true", help="forget updates that wait at Telegram"
-        )
-    informing = verbs.add_parser("info", help="show the URL, what waits there, and errors")
-    informing.add_argument("--json", action="store_true", help="print Telegram's answer as it is")
-    options = parser.parse_args(arguments)
-    if options.verb == "set" and not re.match(r"https?://[^/]", options.url):
-        parser.error(f"{options.url} is no URL: write https://HOST")
+    options = read_arguments(arguments)
     try:
-        settings = load_settings(os.environ)
+        settings = load_settings_with_token()
     except SettingsError as error:
         print(error, file=sys.stderr)
-        return 2
-    if not settings.token:
-        print("No TOKEN: write it into the config that CONFIG_PATH names.", file=sys.stderr)
         return 2
     api = BotApi(settings.token, settings.telegram_api_url)
     try:
         if options.verb == "set":
-            return set_webhook(api, settings, options.url, options.drop_pending)
-        if options.verb == "delete":
-            return delete_webhook(api, options.drop_pending)
-        return show_webhook(api, options.json)
+            return set_webhook(api, settings, options)
+        if options.verb == "info":
+            return show_webhook(api, options.json)
+        api.call("deleteWebhook", {"drop_pending_updates": options.drop_pending})
+        print("Updates stay at Telegram now, for a day at most; tools/poll fetches them.")
+        return 0
     except BotApiError as error:
         print(f"{settings.telegram_api_url}: {error}", file=sys.stderr)
         return 1
 
 
-def set_webhook(api: BotApi, settings: Settings, url: str, drop_pending: bool) -> int:
+def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="webhook", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="set|delete|info")
+    setting = verbs.add_parser("set", help="bring updates to a URL, with the config's secret")
+    url = "https://HOST[:443|80|88|8443]; /webhook is added to a bare host"
+    setting.add_argument("url", metavar="URL", help=url)
+    deleting = verbs.add_parser("delete", help="keep updates at Telegram, as tools/poll needs")
+    for verb in (setting, deleting):
+        forget = "forget updates that wait at Telegram"
+        verb.add_argument("--drop-pending", action="store_true", help=forget)
+    informing = verbs.add_parser("info", help="show the URL, what waits there, and errors")
+    informing.add_argument("--json", action="store_true", help="print Telegram's answer as it is")
+    options = parser.parse_args(arguments)
+    if options.verb == "set" and not re.match(r"https?://[^/]", options.url):
+        parser.error(f"{options.url} is no URL: write https://HOST")
+    return options
+
+
+def set_webhook(api: BotApi, settings: Settings, options: argparse.Namespace) -> int:
     """Set webhook and commands (https://core.telegram.org/bots/api#setwebhook)."""
+    url = options.url
     if urlsplit(url).path in ("", "/"):
         url = url.rstrip("/") + "/webhook"
-    webhook = {"url": url, "allowed_updates": ALLOWED_UPDATES, "drop_pending_updates": drop_pending}
-    if settings.webhook_secret:
-        webhook["secret_token"] = settings.webhook_secret
+    webhook = {
+        "url": url,
+        "secret_token": settings.webhook_secret,  # there is one where there is a token
+        "allowed_updates": ALLOWED_UPDATES,
+        "drop_pending_updates": options.drop_pending,
+    }
     api.call("setWebhook", webhook)
     print(f"Updates come to {url} now. See how it goes with: tools/webhook info")
     try:
@@ -96,29 +103,18 @@ def set_webhook(api: BotApi, settings: Settings, url: str, drop_pending: bool) -
     return 0
 
 
-def delete_webhook(api: BotApi, drop_pending: bool) -> int:
-    """Delete the webhook; the commands stay."""
-    api.call("deleteWebhook", {"drop_pending_updates": drop_pending})
-    print("Updates stay at Telegram now, for a day at most; tools/poll fetches them.")
-    return 0
-
-
 def show_webhook(api: BotApi, as_json: bool) -> int:
     """Print what Telegram knows of the webhook; 1 if there is none or something is wrong."""
     info = api.call("getWebhookInfo")
+    found = troubles(info)
     if as_json:
         print(json.dumps(info, indent=2))
     else:
-        print("\n".join(describe(info)))
-    return int(bool(troubles(info)))
-
-
-def describe(info: Json) -> list[str]:
-    """Return lines for people about a WebhookInfo."""
-    lines = [f"URL:      {info.get('url') or '(none)'}"]
-    lines.append(f"Waiting:  {info.get('pending_update_count', 0)} updates")
-    lines.append(f"Allowed:  {', '.join(info.get('allowed_updates', [])) or '(default)'}")
-    return lines + [f"TROUBLE:  {trouble}" for trouble in troubles(info)]
+        print(f"URL:      {info.get('url') or '(none)'}")
+        print(f"Waiting:  {info.get('pending_update_count', 0)} updates")
+        print(f"Allowed:  {', '.join(info.get('allowed_updates', [])) or '(default)'}")
+        print(*(f"TROUBLE:  {trouble}\n" for trouble in found), sep="", end="")
+    return int(bool(found))
 
 
 def troubles(info: Json) -> list[str]:

@@ -227,7 +227,8 @@ def compose(document: Document) -> yaml.Node | None:
         if loader.continued and loader.flow_level <= 0 and "<block end>" in str(error.problem):
             _report_continued(document, loader.continued[-1])
         else:
-            _report_syntax(document, error, loader.marks[-1:] if loader.flow_level > 0 else [])
+            opened = [mark for mark in loader.marks[-1:] if document.text[mark.index] in "[{"]
+            _report_syntax(document, error, opened)
         return None
     for mark in loader.continued:
         _report_continued(document, mark)

@@ -18,8 +18,9 @@ from tests.conftest import message
 from tests.container.conftest import docker
 from tests.container.swarm import HEALTHY_WITHIN, STORE_PORT, Stack, swarm
 from tests.function.test_replay import LOST, SECRET, Telegram, program
+from tests.ports import free_port
 from tests.valkey import running_valkey
-from tools.serve import ROOT, free_port
+from tools.serve import ROOT
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(900)]
 

@@ -16,7 +16,7 @@ import urllib3
 
 from tests.conftest import Service, message
 from tests.faults.parts import children, eventually, is_alive, is_right
-from tools.serve import free_port
+from tests.ports import free_port
 
 update_ids = itertools.count(1)
 

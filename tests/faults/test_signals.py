@@ -16,6 +16,7 @@ import urllib3
 from tests.conftest import Service
 from tests.faults.parts import eventually, health, is_alive, is_right, parts, question
 from tests.performance import processes
+from tests.ports import free_port
 from tools import serve
 
 # Half a second of work, and the answer to it.
@@ -72,7 +73,7 @@ def test_who_came_before_an_order_to_stop_is_answered_and_who_comes_after_is_ref
 
 @pytest.mark.parametrize("delay", [0.05, 0.3, 0.6, 1.0])
 def test_an_order_to_stop_while_it_starts_is_obeyed(delay: float) -> None:
-    command = serve.command(f"127.0.0.1:{serve.free_port()}")
+    command = serve.command(f"127.0.0.1:{free_port()}")
     with subprocess.Popen(command, cwd=serve.ROOT, stderr=subprocess.DEVNULL) as process:
         time.sleep(delay)
         everything = processes.tree(process.pid)

@@ -23,10 +23,10 @@ from typing import Any
 
 from sandbox.check.checker import check
 from sandbox.policy.loader import Policy, load_policy
-from tests.performance import load, processes
+from tests.performance import load, processes, progress
 from tests.performance.launch import Service, serving
 from tests.performance.load import USER, Job, Sample
-from tools import progress, serve
+from tools import serve
 
 CONNECTIONS = (1, 8, 64)
 GUESTS = 8

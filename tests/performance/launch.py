@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import free_port
 from tools import serve
 
 
@@ -27,7 +28,7 @@ class Service:
 @contextmanager
 def serving(folder: Path, app: str | None = None) -> Iterator[Service]:
     """Run a service whose log goes to `folder`, with another application if `app` names it."""
-    port = serve.free_port()
+    port = free_port()
     command = serve.command(f"127.0.0.1:{port}") + ([app] if app else [])
     config = folder / "config.json"
     config.write_text("{}")  # no token

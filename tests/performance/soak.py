@@ -24,9 +24,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.performance import processes
+from tests.performance import processes, progress
 from tests.performance.launch import Service, serving
-from tools import progress
 from tools.serve import EXAMPLE
 
 # What is asked, and the whole answer; N is another number each time, M the one after it.

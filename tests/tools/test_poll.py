@@ -130,32 +130,36 @@ def test_an_update_that_never_works_does_not_hold_back_the_others_for_ever(
     server: BotApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Failing:
-        """Fails with the first update, and is told to end after the second."""
+        """Fails with the first update, and is told to end during the second."""
 
         def answer(self, update: Json) -> None:
             tried.append(update["update_id"])
             if update["update_id"] == 1:
                 raise Undelivered("sendMessage: 500", 1)
-            interruption.came = True
+            signal.raise_signal(signal.SIGTERM)
+            finished.append(update["update_id"])
 
     monkeypatch.setattr(poll.time, "sleep", lambda seconds: None)
     tried: list[int] = []
+    finished: list[int] = []
     server.updates = [update(1, "2+2"), update(2, "2+3")]
     api: Any = BotApi(server.token, server.url)
     delivery: Any = Failing()
-    with kept_handlers():
-        interruption = poll.Interruption()
-        poll.answer_all(api, delivery, interruption)
+    with kept_handlers(), pytest.raises(KeyboardInterrupt):
+        poll.answer_all(api, delivery)
     assert tried == [1] * poll.TRIES + [2]
+    assert finished == [2]
     assert server.updates == []
 
 
 @contextmanager
 def kept_handlers() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_an_answer_in_hand_is_finished_on_interrupt(start: Start, server: BotApiServer) -> None:

@@ -15,7 +15,8 @@ import pytest
 import urllib3
 
 from tests.conftest import message
-from tools.serve import ROOT, free_port
+from tests.ports import free_port
+from tools.serve import ROOT
 
 TOKEN = "7100000001:AAfixture-token_0123456789abcdefghi"
 SERVER = """

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
 from tools import serve
-from tools.serve import ROOT, free_port
+from tools.serve import ROOT
 
 SERVE = [sys.executable, "-m", "tools.serve"]
 

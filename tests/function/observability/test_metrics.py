@@ -14,7 +14,7 @@ from sandbox.fork_server.outcome import Outcome
 from sandbox.policy_watch import PolicyWatch
 from sandbox.sandbox import Sandbox
 from tests.conftest import ROOT
-from tools.serve import free_port
+from tests.ports import free_port
 
 
 @pytest.fixture

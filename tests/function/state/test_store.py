@@ -21,8 +21,8 @@ from function.state.file import File
 from function.state.memory import Memory
 from function.state.redis import SERVER_SECONDS, Redis
 from function.state.store import StoreLost
+from tests.ports import free_port
 from tests.valkey import ValkeyServer, running_valkey
-from tools.serve import free_port
 
 RETRY = 0.05
 

@@ -12,7 +12,7 @@ from function.errors import BotApiError, Refused, Undelivered
 from function.telegram.client import BotApi
 from function.telegram.types import File
 from tests.bot_api_server import BotApiServer, running
-from tools.serve import free_port
+from tests.ports import free_port
 
 CALL = {"method": "sendMessage", "chat_id": 1, "text": "4"}
 

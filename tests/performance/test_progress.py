@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tools import progress
+from tests.performance import progress
 
 
 class Terminal(io.StringIO):
