@@ -160,7 +160,7 @@ class Bot:
         return Results(found, CACHE_SECONDS if constant else 0)
 
     def _program(self, text: str) -> Program:
-        return read_program(text, self._reader, self._sandbox.policy.limits.source_bytes)
+        return read_program(text, self._reader, self._sandbox.policy)
 
     def _run(self, request: Request, text: str, stdin: str = "") -> Reply:
         compact = self._store.get(_mode_key(request)) is not None

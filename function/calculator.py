@@ -9,7 +9,7 @@ from function.parts import Parts
 from function.program import Program, line_by_line
 from function.telegram.lengths import MESSAGE_UNITS
 from function.telegram.sanitise import redact, sanitise
-from sandbox import Outcome, Sandbox, Unparsed, Violation, parse
+from sandbox import Outcome, Policy, Sandbox, Unparsed, Violation, parse
 
 EXCERPT_WIDTH = 60  # characters of a wrong line that are shown, the wrong place among them
 SHOWN_HEAD = MESSAGE_UNITS * 2 // 3  # of a long output, what a message can show of its beginning
@@ -19,21 +19,24 @@ LINES_READ = 20  # of a text that is no Python; each is read for itself
 
 
 class Reader(Protocol):
-    """Understands what people type that is not Python. Nothing here depends on it."""
+    """Understands what people type that is not Python. Nothing here depends on it.
 
-    def read(self, text: str) -> Program | None:
+    The policy tells what a program may use: with sympy in it, `derivative of x^3` is a program.
+    """
+
+    def read(self, text: str, policy: Policy) -> Program | None:
         """The one program that a text that is no Python stands for."""
 
-    def reread(self, program: Program, outcome: Outcome) -> Program | None:
+    def reread(self, program: Program, outcome: Outcome, policy: Policy) -> Program | None:
         """What else a program stands for that gave no value, if that can be told."""
 
-    def others(self, program: Program, outcome: Outcome) -> tuple[Program, ...]:
+    def others(self, program: Program, outcome: Outcome, policy: Policy) -> tuple[Program, ...]:
         """What else a program may stand for."""
 
     def shown(self, program: Program, output: str) -> str:
         """The value of a program that was read as a calculation."""
 
-    def hint(self, program: Program, outcome: Outcome) -> Parts:
+    def hint(self, program: Program, outcome: Outcome, policy: Policy) -> Parts:
         """A line of help for a program and its outcome; no parts where none is due."""
 
 
@@ -63,24 +66,26 @@ class Answer:
     others: tuple[tuple[str, str], ...] = ()
 
 
-def read_program(typed: str, reader: Reader | None, source_bytes: int) -> Program:
+def read_program(typed: str, reader: Reader | None, policy: Policy) -> Program:
     """The program as it stands, or, where it does not parse, as `reader` reads it.
 
-    Takes any text. What is longer than `source_bytes` is not looked at: it is not run either.
+    Takes any text. What is longer than the policy lets run is not looked at.
     """
-    tree = parse(typed) if len(typed) <= source_bytes else None
+    tree = parse(typed) if len(typed) <= policy.limits.source_bytes else None
     if isinstance(tree, Unparsed) and reader:
-        found = reader.read(typed) or _lines_read(typed, reader) or Program(typed, typed, tree)
+        found = reader.read(typed, policy) or _lines_read(typed, reader, policy)
+        found = found or Program(typed, typed, tree)
         return found if found.calculation else line_by_line(found)
     return line_by_line(Program(typed, typed, tree))
 
 
-def _lines_read(typed: str, reader: Reader) -> Program | None:
+def _lines_read(typed: str, reader: Reader, policy: Policy) -> Program | None:
     """A program for several lines, each an expression or read as a calculation."""
     sources: list[str] = []
     for line in filter(str.strip, typed.split("\n")[: LINES_READ + 1]):
         tree = parse(line.strip())
-        program = reader.read(line) if isinstance(tree, Unparsed) else Program(line, line, tree)
+        is_python = not isinstance(tree, Unparsed)
+        program = Program(line, line, tree) if is_python else reader.read(line, policy)
         if not program or program.unit or not _is_expression(program.source, program.tree):
             return None
         sources.append(program.source)
@@ -106,9 +111,9 @@ def calculate(
     works out what else the text may mean; `documents` asks for the whole of a long output. Never
     raises.
     """
-    run = partial(sandbox.run, helpers=inline, stdin=stdin)
+    run, policy = partial(sandbox.run, helpers=inline, stdin=stdin), sandbox.policy
     outcome = run(program.source, program.tree, echo_lines=program.echo_lines)
-    if reader and (meant := reader.reread(program, outcome)):
+    if reader and (meant := reader.reread(program, outcome, policy)):
         meant = meant if meant.calculation else line_by_line(meant)
         again = run(meant.source, meant.tree, echo_lines=meant.echo_lines)
         program, outcome = (meant, again) if again.kind == "ok" else (program, outcome)
@@ -126,8 +131,8 @@ def calculate(
         output, expression = "\n".join(each for each in output.split("\n") if each != "None"), ""
     elif outcome.kind != "ok" or "input(" in source:  # it printed more than its value, or less
         expression = ""
-    others = reader.others(program, outcome)[:OTHERS_SHOWN] if reader and inline else ()
-    hint = reader.hint(program, outcome) if reader else ()
+    others = reader.others(program, outcome, policy) if reader and inline else ()
+    hint = reader.hint(program, outcome, policy) if reader else ()
     return Answer(
         outcome,
         output=shown(output),
@@ -145,7 +150,7 @@ def calculate(
         hint=tuple(part._replace(text=shown(part.text)) if part.kind else part for part in hint),
         others=tuple(
             (shown(reader.shown(other, each.output)), shown(other.calculation))
-            for other in others
+            for other in others[:OTHERS_SHOWN]
             if reader and (each := sandbox.run(other.source, other.tree)).kind == "ok"
         ),
     )

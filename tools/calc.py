@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.probe:
             return show_probes(sandbox.probe(), options.json)
-        program = read_program(options.program, natural, policy.limits.source_bytes)
+        program = read_program(options.program, natural, policy)
         answer = calculate(program, sandbox, natural, inline=options.inline)
         write_pictures(options.picture, answer.outcome.pictures)
     except OSError as error:

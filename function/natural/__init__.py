@@ -5,42 +5,38 @@ It is a Reader of function.calculator, which app hands to the bot.
 
 import ast
 
-from function.natural.hints import differing, hint, may_mislead
-from function.natural.reader import Expression, shown
+from function.natural.hints import Case, hint
+from function.natural.reader import Expression, abilities, shown
 from function.natural.reader import read as readings_of
 from function.natural.typography import normalise
 from function.program import Program
-from sandbox import Outcome, parse
+from sandbox import Outcome, Policy, parse
 
 __all__ = ["hint", "others", "read", "reread", "shown"]
 
 
-def read(text: str) -> Program | None:
+def read(text: str, policy: Policy) -> Program | None:
     """The one program that a text that is no Python stands for."""
-    reading = readings_of(text)
+    reading = readings_of(text, abilities(policy))
     if len(reading.expressions) == 1:
         return _program(text, reading.expressions[0])
     return None if reading.expressions or reading.refusal else _typeset(text)
 
 
-def reread(program: Program, outcome: Outcome) -> Program | None:
+def reread(program: Program, outcome: Outcome, policy: Policy) -> Program | None:
     """What else a program stands for that gave no value, if that can be told."""
     if outcome.kind != "error" and (outcome.kind, outcome.output) != ("ok", ""):
         return None
-    if len(found := others(program, outcome)) == 1:
+    if len(found := others(program, outcome, policy)) == 1:
         return found[0]
     is_unknown = outcome.error.startswith("NameError") and not found
     return _typeset(program.typed) if is_unknown else None
 
 
-def others(program: Program, outcome: Outcome) -> tuple[Program, ...]:
+def others(program: Program, outcome: Outcome, policy: Policy) -> tuple[Program, ...]:
     """What else a program may stand for that Python ran: 2**10 for `2^10`."""
-    if program.calculation or not may_mislead(program.typed, outcome):
-        return ()
-    reading = readings_of(program.typed)
-    return tuple(
-        _program(program.typed, each) for each in differing(program.typed, outcome, reading)
-    )
+    case = Case(program, outcome, policy)
+    return tuple(_program(program.typed, each) for each in case.others)
 
 
 def _program(typed: str, read_as: Expression) -> Program:

@@ -9,7 +9,7 @@ separate, `scale` and `part` for thousands and thirds, `unit KIND SIZE`.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -30,6 +30,7 @@ _RAW = r"""
   | (?P<sign> \*\* | // | [<>=!]= | <> | -> | => | \S )
 """
 _HYPHEN = re.compile(rf"(?<={_LETTER}{{3}})-(?={_LETTER}{{2}})")
+_GERMAN = re.compile(r"(hundert|tausend)(?:und)?")  # zweihundertfünf
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,44 +53,39 @@ class Token(NamedTuple):
 Form = tuple[str, tuple[str, ...]]  # what is worked out, and the phrases and operands in order
 
 
-@dataclass(frozen=True)
-class _Lexicon:
-    phrases: dict[str, list[tuple[tuple[str, ...], dict[str, Any]]]] = field(default_factory=dict)
-    forms: dict[str, list[Form]] = field(default_factory=dict)
+class _Lexicon(NamedTuple):
+    meanings: dict[str, dict[str, Any]]  # of phrases
+    longest: dict[str, int]  # how many words a phrase may have that begins with a word
+    forms: dict[str, list[Form]]
 
 
-def tokens(text: str, *, commas: bool, spaces: bool) -> list[Token] | None:
-    """Cut a text in lower case; None if it has a word that no language knows, or 0x1f.
+def tokens(text: str, *, commas: bool = False, spaces: bool = False) -> list[Token]:
+    """Cut a text in lower case; into nothing if it has a word that no language knows, or 0x1f.
 
     `commas` and `spaces` tell whether such a sign may belong to a number.
     """
     if re.search(r"\b0[xbo]", text):
-        return None
+        return []
+    meanings, longest, _ = _lexicon()
     raw = list(_raw(text, commas, spaces))
+    words = [word for word, _, _ in raw]
     found: list[Token] = []
     position = 0
     while position < len(raw):
         word, kind, glued = raw[position]
-        size = 1
-        roles: dict[str, Any] = {word if kind == "sign" else kind: word}
-        for phrase, meanings in _lexicon().phrases.get(word, ()):
-            if (
-                meanings.keys() == {"form"}
-                and _is_unit(word)
-                and found
-                and "number" in found[-1].roles
-            ):
-                continue  # `10 days from now`, not `days from A to B`
-            if phrase == tuple(each[0] for each in raw[position : position + len(phrase)]):
-                size, word = len(phrase), " ".join(phrase)
-                roles = meanings if size > 1 else roles | meanings
+        is_counted = bool(found) and "number" in found[-1].roles
+        for size in range(longest.get(word, 0), 0, -1):
+            phrase = " ".join(words[position : position + size])
+            roles = meanings.get(phrase, {})
+            # `10 days from now`, not `days from A to B`
+            if roles and not (is_counted and roles.keys() == {"form"} and _is_unit(word)):
                 break
         else:
-            if kind == "word" and (number := _joined(word)):
-                roles = {"num": number}
-            elif kind == "word" and len(word) > 1 and not re.fullmatch("[0-9a-f]+", word):
-                return None
-        found.append(Token(word, roles, glued))
+            if kind == "word" and len(word) > 1 and not re.fullmatch("[0-9a-f]+", word):
+                return []
+            size, phrase, roles = 1, word, {}
+        own = {word if kind == "sign" else kind: word} if size == 1 else {}
+        found.append(Token(phrase, own | roles, glued))
         position += size
     return found
 
@@ -100,50 +96,59 @@ def forms(phrase: str) -> list[Form]:
 
 
 def _raw(text: str, commas: bool = False, spaces: bool = False) -> Iterator[tuple[str, str, bool]]:
-    end = 0
-    for match in _pattern(commas, spaces).finditer(_HYPHEN.sub(" ", text)):
+    text, end = _GERMAN.sub(r" \1 ", _HYPHEN.sub(" ", text)), 0
+    for match in _pattern(commas, spaces).finditer(text):
         yield match[0].replace("’", "'"), match.lastgroup or "", match.start() == end
         end = match.end()
 
 
 @cache
 def _pattern(commas: bool, spaces: bool) -> re.Pattern[str]:
-    parts = {
-        "SPACE": " " * spaces,
-        "COMMA": "," * commas,
-        "FRACTIONS": FRACTIONS,
-        "LETTER": _LETTER,
-    }
-    return re.compile(re.sub("[A-Z]{5,}", lambda match: parts[match[0]], _RAW), re.VERBOSE)
+    raw = _RAW.replace("SPACE", " " * spaces).replace("COMMA", "," * commas)
+    return re.compile(raw.replace("FRACTIONS", FRACTIONS).replace("LETTER", _LETTER), re.VERBOSE)
 
 
 @cache
 def _lexicon() -> _Lexicon:
     """Read the files, once, when the first text is read: it takes 10 ms."""
-    found = _Lexicon()
-    meanings: dict[str, dict[str, Any]] = {}
+    found = _Lexicon({}, {}, {})
     for file in sorted(_WORDS.glob("*.txt")):
         for line in file.read_text("utf-8").splitlines():
-            meaning, _, rest = line.partition(": ")
-            for index, phrases in enumerate(rest.split("; ")):
-                for phrase in phrases.split(" | ") if rest and line[0] != "#" else ():
-                    parts = tuple(filter(None, re.split(r" ?\b([ABU])\b ?", phrase)))
-                    if len(parts) > 1:
-                        found.forms.setdefault(parts[parts[0] == "A"], []).append((meaning, parts))
-                    for each in parts if len(parts) > 1 else _inflected(phrase):
-                        roles = meanings.setdefault(
-                            " ".join(w for w, _, _ in _raw(each.lower())), {}
-                        )
-                        if len(parts) > 1:
-                            roles["form"] = each
-                        else:
-                            _add(roles, meaning, index, rest)
-    for text, roles in meanings.items():
-        words = tuple(text.split())
-        found.phrases.setdefault(words[0], []).append((words, roles))
-    for entries in found.phrases.values():
-        entries.sort(key=lambda entry: -len(entry[0]))
+            meaning, colon, phrases = line.partition(": ")
+            if colon and not line.startswith("#"):
+                _add(found, meaning, phrases)
     return found
+
+
+def _add(found: _Lexicon, meaning: str, phrases: str) -> None:
+    """Put in the phrases of a line."""
+    head, _, value = meaning.partition(" ")
+    for index, group in enumerate(phrases.split("; ")):
+        role: Any = int(value) if value.isdigit() else value or head
+        if head == "num":
+            start, step = map(int, value.split())
+            role = start + index * step
+        for phrase in group.split(" | "):
+            parts = tuple(filter(None, re.split(r" ?\b([ABU])\b ?", phrase)))
+            if len(parts) > 1:
+                found.forms.setdefault(parts[parts[0] == "A"], []).append((meaning, parts))
+                for part in parts:
+                    _roles(found, part)["form"] = part
+                continue
+            for each in _inflected(phrase):
+                roles = _roles(found, each)
+                if head == "unit":
+                    kind, size = value.split()
+                    symbol = phrases.partition(" | ")[0]
+                    roles.setdefault("unit", []).append(Unit(kind, Fraction(size), symbol))
+                else:
+                    roles[head] = role
+
+
+def _roles(found: _Lexicon, phrase: str) -> dict[str, Any]:
+    words = [word for word, _, _ in _raw(phrase.lower())]
+    found.longest[words[0]] = max(len(words), found.longest.get(words[0], 0))
+    return found.meanings.setdefault(" ".join(words), {})
 
 
 def _inflected(phrase: str) -> list[str]:
@@ -153,39 +158,5 @@ def _inflected(phrase: str) -> list[str]:
     return [form for end in match[1].split("|") for form in _inflected(before + end + after)]
 
 
-def _add(roles: dict[str, Any], meaning: str, index: int, phrases: str) -> None:
-    head, _, value = meaning.partition(" ")
-    if head == "num":
-        start, step = value.split()
-        roles["num"] = int(start) + index * int(step)
-    elif head == "unit":
-        kind, size = value.split()
-        symbol = phrases.split(" | ", maxsplit=1)[0]
-        roles.setdefault("unit", []).append(Unit(kind, Fraction(size), symbol))
-    else:
-        roles[head] = int(value) if value.isdigit() else value or head
-
-
-@cache
-def _german() -> re.Pattern[str]:
-    words = [phrase for phrase, entries in _lexicon().phrases.items() if 0 < _num(phrase) < 100]
-    some = "|".join(sorted(words, key=len, reverse=True))
-    return re.compile(rf"(?:({some})?(hundert))?(?:und)?(?:({some})und)?({some})?")
-
-
-def _num(word: str) -> int:
-    entries = _lexicon().phrases.get(word)
-    return entries[-1][1].get("num", 0) if entries and len(entries[-1][0]) == 1 else 0
-
-
 def _is_unit(word: str) -> bool:
-    return any("unit" in roles for phrase, roles in _lexicon().phrases[word] if len(phrase) == 1)
-
-
-def _joined(word: str) -> int:
-    """The value of a German number in one word, such as fünfundzwanzig, or 0."""
-    match = _german().fullmatch(word)
-    if not match:
-        return 0
-    hundreds = (_num(match[1] or "") or 1) * 100 if match[2] else 0
-    return hundreds + _num(match[3] or "") + _num(match[4] or "")
+    return "unit" in _lexicon().meanings.get(word, {})

@@ -2,11 +2,14 @@
 
 import ast
 import re
+import tomllib
 from keyword import iskeyword
+from pathlib import Path
 
 from function.natural.typography import normalise, parses
 from sandbox import parse
 
+_ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _LITERAL = re.compile(
     r"""(\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)""", re.DOTALL
 )
@@ -21,10 +24,11 @@ def in_code(pattern: str, replacement: str, source: str) -> str:
 
 def in_python(source: str) -> str:
     """What a short program may have meant: `x = 5` for `let x = 5`; "" if that is not known."""
-    meant = next(filter(None, (_statement(*row, source) for row in _STATEMENTS)), source)
+    statements = (_statement(row, form, source) for row, form in _ROWS["statements"])
+    meant = next(filter(None, statements), source)
     if re.fullmatch(r"\w+ *=[^=,;()\n]+(?:, *[^\W\d]\w* *=[^=,;()\n]+)+", source):
         meant = re.sub(", *", "; ", source)
-    for pattern, replacement in _SIGNS:
+    for pattern, replacement in _ROWS["signs"]:
         meant = in_code(pattern, replacement, meant)
     if not parses(meant) and meant[-1:] not in ("(", ",", "\\"):
         meant += ")" * (meant.count("(") - meant.count(")"))
@@ -51,35 +55,3 @@ def _value(text: str, test: str) -> str:
         value = f'"{value}"'
     is_expression = isinstance(parse(f"({value})"), ast.Module) and "=" not in value
     return (f"print({value})" if is_printed else value) * is_expression
-
-
-_STATEMENTS = (
-    (r"(?P<yes>(?i:print|echo|say) [^(=\n][^\n]*)", "{yes}"),
-    (
-        r"(?i:if) (?P<test>[^\n]+?)(?: then |, *(?!.* then ))(?P<yes>[^\n]+?)"
-        r"(?:;? (?:else|otherwise) (?P<no>[^\n]+))?",
-        "{yes} if {test} else {no}",
-    ),
-    (
-        r"(?:let|var|const|int|float|double|set) (?P<name>\w+) ?= ?(?P<value>[^=;\n]+);?",
-        "{name} = {value}",
-    ),
-    (r"(?P<name>\w+) ?:= ?(?P<value>[^=;\n]+)", "{name} = {value}"),
-    (r"(?P<test>[^?\n]+)\?(?P<yes>[^?:\n]+):(?P<no>[^?:\n]+)", "{yes} if {test} else {no}"),
-)
-_SIGNS = (
-    (r" *&& *", " and "),
-    (r" *\|\| *", " or "),
-    (r"(?<![\w)\]!])!(?=[^\W\d]|\()", "not "),
-    (r"([=!]=)=", r"\1"),
-    ("<>", "!="),
-    ("=<", "<="),
-    (r"(\d ?)=>(?= ?\d)", r"\1>="),
-    (r"\b([a-z_]\w*)([+-])\2(?= *(?:;|\n|\Z))", r"\1 \2= 1"),
-    (r"(?i:\b(?:console\.log|system\.out\.print(?:ln)?|printf|println|print)\()", "print("),
-    (r"(?<![\w.:/-])0+(?=[1-9]\d* *(?:[+*)]|\Z))", ""),
-    (r"(?i:\btrue\b)", "True"),
-    (r"(?i:\bfalse\b)", "False"),
-    (r"\b(?:none|null|nil|undefined|NULL)\b", "None"),
-)
-"""Signs and names of other languages, and Python's."""

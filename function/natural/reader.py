@@ -47,6 +47,7 @@ from function.natural.terms import (
 )
 from function.natural.typography import plain
 from function.program import Program
+from sandbox import Policy
 
 LONGEST = 200  # characters; a longer text is a program
 MOST_PATHS = 12  # a text that can be read in more ways says nothing
@@ -84,8 +85,19 @@ class Reading:
     refusal: str = ""
 
 
-def read(text: str) -> Reading:
-    """Return the ways to read a short text in one line. Never raises; runs nothing."""
+def abilities(policy: Policy) -> frozenset[str]:
+    """What a program may do that arithmetic does not: algebra with symbols, draw."""
+    has_symbols = "sympy" in policy.allowed_imports and bool(policy.prelude)
+    has_pictures = "plt" in policy.preloaded and policy.limits.picture_bytes > 0
+    found = {"algebra": has_symbols, "draw": has_symbols and has_pictures}
+    return frozenset(name for name, is_there in found.items() if is_there)
+
+
+def read(text: str, able: frozenset[str] = frozenset()) -> Reading:
+    """Return the ways to read a short text in one line. Never raises; runs nothing.
+
+    `able` names the abilities that a program has.
+    """
     if len(text) > LONGEST or "\n" in text.strip():
         return Reading()
     found: dict[str, Expression] = {}
@@ -101,6 +113,7 @@ def read(text: str) -> Reading:
         if prod(count for _, count in parser.chosen.values()) > MOST_PATHS:
             return Reading()
         paths += parser.other_paths()
+    refusal = f"write {refusal}" if refusal in able else refusal
     return Reading(tuple(found.values()), "" if found else refusal)
 
 
@@ -132,7 +145,7 @@ class _Parser:
         spaces = not re.search(r"\d \d{3}(?!\d)", line) or self._choose("spaces", "one", "two")
         comma = re.search(r"\d,\d|\d\.\d+\.\d", line)
         self.comma = self._choose("comma", ",", ".", "list") if comma else "."
-        self.tokens = tokens(line, commas=self.comma != "list", spaces=spaces != "two") or []
+        self.tokens = tokens(line, commas=self.comma != "list", spaces=spaces != "two")
 
     def _choose(self, name: str, *options: str) -> str:
         """One of several readings, the same for the whole text."""

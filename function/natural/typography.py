@@ -6,6 +6,7 @@ of a valid program. Inside string literals everything stays as it was typed, if 
 
 import ast
 import builtins
+import html
 import keyword
 import re
 import textwrap
@@ -33,6 +34,7 @@ CHARACTERS = {
 
 _DOUBLE, _SINGLE = "“”„‟", "‘’‚‛"
 _PLAIN = {ord(char): plain for plain, chars in CHARACTERS.items() for char in chars}
+_ASCII_QUOTES = {"long": '"""', "double": '"', "angle": '"', "single": "'"}  # see _PIECE
 _QUOTES = str.maketrans(_DOUBLE + "«»" + _SINGLE, '"' * 6 + "'" * 4)
 _SHIFTS = str.maketrans({"«": "<<", "»": ">>"})  # Telegram Desktop replaces << and >> so
 
@@ -59,12 +61,12 @@ _FENCED = re.compile(
     r"\s*(`{3,}|~{3,})[ \t]*(?:[A-Za-z][\w+#.-]*[ \t]*)?\n(.*?)\n?(?:\1\s*)?", re.DOTALL
 )
 _MARGIN = re.compile(r"(?:>|\d+[.)]) ?(?=[^\n])")  # of a quotation, of numbered lines
-_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
+_ENTITY = "&(?:lt|gt|quot|#39|amp);"
 _ESCAPED = re.compile(r"\\([*_`~])")
 _KEYWORDS = {word for word in keyword.kwlist if word.islower()}
 _NAMES = {name for name in (*dir(builtins), "math", "random", "json") if name.islower()}
 _CALL = rf"\A(?:{'|'.join(sorted(name.capitalize() for name in _NAMES))})\b"
-_PASTED = re.compile("|".join([_CONSOLE.pattern, _CALL, *_ENTITIES]))
+_PASTED = re.compile(f"{_CONSOLE.pattern}|{_CALL}|{_ENTITY}")
 _CAPITAL = re.compile(r"^[ \t]*+[A-Z][a-z]*+\b|(?<![\w.])[A-Z][A-Za-z]*+(?=\s?[(.])", re.MULTILINE)
 
 
@@ -114,9 +116,7 @@ def _readings(source: str) -> Iterator[str]:
         yield _trim(_map_characters(shape.translate(_QUOTES)))
     plain_text = _trim(_map_code(textwrap.dedent(text)))
     yield _without_capitals(plain_text)
-    for entity, char in _ENTITIES.items():
-        plain_text = plain_text.replace(entity, char)
-    plain_text = _ESCAPED.sub(r"\1", plain_text).strip()
+    plain_text = _ESCAPED.sub(r"\1", html.unescape(plain_text)).strip()
     yield plain_text
     yield re.sub(r"\A(\*\*|__|\*)(.+)\1\Z", r"\2", plain_text)
     lines = plain_text.split("\n")
@@ -138,16 +138,9 @@ def _map_code(text: str) -> str:
     """Map what is outside string literals and comments, and the quotes around literals."""
 
     def mapped(piece: re.Match[str]) -> str:
-        match piece.lastgroup:
-            case "code":
-                return _map_characters(piece[0])
-            case "long":
-                return f'"""{piece["long"]}"""'
-            case "double" | "angle" as name:
-                return f'"{piece[name]}"'
-            case "single":
-                return f"'{piece['single']}'"
-        return piece[0]
+        kind = piece.lastgroup or "kept"
+        quote = _ASCII_QUOTES.get(kind, "")
+        return _map_characters(piece[0]) if kind == "code" else f"{quote}{piece[kind]}{quote}"
 
     return _PIECE.sub(mapped, text)
 
@@ -175,16 +168,12 @@ def _plain(char: str) -> str:
 
 def _trim(text: str) -> str:
     """Drop the question around a sum (`= 2+2`, `2+2 = ?`) and emoji at either end."""
-    end = len(text)
-    while end and (text[end - 1] in "=? \t\r\n" or _is_emoji(text[end - 1])):
-        end -= 1
-    start = 0
-    while start < end and _is_emoji(text[start]):
-        start += 1
-    if not text[start:end][:1].isspace():  # an operand, as in `😀+1`
-        start = 0
-    text, question = text[start:end], text[start:end].lstrip()
-    return question.lstrip("=¿ ") if start or question[:1] in ("=", "¿") else text
+    emoji = "".join(filter(_is_emoji, set(text)))
+    text = text.rstrip("=? \t\r\n" + emoji)
+    rest = text.lstrip(emoji)
+    is_led = rest != text and rest[:1].isspace()  # else it is an operand, as in `😀+1`
+    question = rest.lstrip() if is_led else text.lstrip()
+    return question.lstrip("=¿ ") if is_led or question[:1] in ("=", "¿") else text
 
 
 def _is_emoji(char: str) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from function import natural
 from function.calculator import read_program
 from function.program import Program, line_by_line, literal, value_of, with_last_answer
-from sandbox import parse
+from sandbox import Policy, parse
 from sandbox.fork_server.program import encode
 
 
@@ -103,8 +103,8 @@ def test_the_last_of_several_lines_is_the_value_to_go_on_with() -> None:
 
 
 @given(st.text(st.characters() | st.sampled_from("_ans+'\"\n\r(){}f:.5"), max_size=40))
-def test_any_text_is_taken(text: str) -> None:
-    read = read_program(text, natural, 16384)
+def test_any_text_is_taken(policy: Policy, text: str) -> None:
+    read = read_program(text, natural, policy)
     filled = with_last_answer(read, lambda: "5")
     assert isinstance(encode(filled.source, filled.tree, echo_lines=filled.echo_lines), bytes)
 

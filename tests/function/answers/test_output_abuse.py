@@ -35,7 +35,7 @@ class UncheckedSandbox(Sandbox):
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in OUTPUT_ABUSE])
 def test_what_a_program_prints_can_do_no_harm(row: dict[str, Any], sandbox: Sandbox) -> None:
     needs_bypass = row.get("policy") == "needs_bypass"
-    program = read_program(row["source"], None, sandbox.policy.limits.source_bytes)
+    program = read_program(row["source"], None, sandbox.policy)
     unchecked = UncheckedSandbox(sandbox) if needs_bypass else sandbox
     answer = calculate(program, unchecked, documents=True)
     said = reply(answer, sandbox.policy)
@@ -69,7 +69,7 @@ def test_what_a_program_prints_can_do_no_harm(row: dict[str, Any], sandbox: Sand
     ],
 )
 def test_nothing_that_a_stranger_wrote_stands_outside_code(typed: str, sandbox: Sandbox) -> None:
-    program = read_program(typed, natural, sandbox.policy.limits.source_bytes)
+    program = read_program(typed, natural, sandbox.policy)
     answer = calculate(program, sandbox, natural)
     said = [reply(answer, sandbox.policy).message]
     said += [each.message for each in articles(answer, sandbox.policy)]

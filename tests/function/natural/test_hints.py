@@ -1,14 +1,20 @@
 """One line of help beside Python's answer."""
 
+import re
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from function.natural import hints
-from function.natural.reader import Reading, read
 from function.natural.typography import normalise
 from function.program import Program
-from sandbox import Outcome, Violation, parse
+from sandbox import Outcome, Policy, Violation, load_policy, parse
+from tools.serve import ROOT
+
+POLICY = load_policy(ROOT / "policy.yaml")
+MATHS = load_policy(ROOT / "sandbox/policies/maths.yaml")
 
 
 def program(typed: str) -> Program:
@@ -16,9 +22,9 @@ def program(typed: str) -> Program:
     return Program(typed, source, parse(source))
 
 
-def hint(typed: str, outcome: Outcome) -> str | None:
+def hint(typed: str, outcome: Outcome, policy: Policy = POLICY) -> str | None:
     """The hint with its code in backticks."""
-    found = hints.hint(program(typed), outcome)
+    found = hints.hint(program(typed), outcome, policy)
     return "".join(f"`{text}`" if kind else text for kind, text in found) or None
 
 
@@ -82,6 +88,12 @@ CASES = [
     ("sqrt(2)", no_name("sqrt"), "`math.sqrt(2)`"),
     ("pi", no_name("pi"), "`math.pi`"),
     ("Math.sqrt(9)", no_name("Math"), "`math.sqrt(9)`"),
+    ("x = 1\nln(x)", no_name("ln"), "`math.log`"),
+    ("x = 1\nfact(x)", no_name("fact"), "`math.factorial`"),
+    ("randint(1, x)", no_name("randint"), "`random.randint`"),
+    ("x = date(2026, 1, 1)", no_name("date"), "`dt.date`"),
+    ("time.time()", no_name("time"), "`import time`"),
+    ("Decimal(x)", no_name("Decimal"), "`from decimal import Decimal`"),
     ("x = 9\nsqrt(x)", error("NameError: name 'sqrt' is not defined (line 2)"), "`math.sqrt`"),
     ("true", no_name("true"), "`True`"),
     ("statistics.mean([1])", no_name("statistics"), "`import statistics`"),
@@ -140,13 +152,40 @@ def test_a_surprise_has_its_hint(source: str, outcome: Outcome, held: str) -> No
 
 
 def test_every_kind_of_hint_is_the_hint_of_some_case() -> None:
-    kinds = {find for finds in hints._HINTS.values() for find in finds}
     found = set()
     for source, outcome, _ in CASES:
-        reading = read(source) if hints.may_mislead(source, outcome) else Reading()
-        case = hints.Case(program(source), outcome, reading)
-        found.add(next(find for find in hints._HINTS[outcome.kind] if find(case)))
-    assert kinds - found == set()
+        case = hints.Case(program(source), outcome, POLICY)
+        found.add(next(find for find in hints._HINTS if find(case)))
+    assert set(hints._HINTS) - found == set()
+
+
+def test_every_sentence_is_the_hint_of_some_case() -> None:
+    said = [hint(source, outcome) for source, outcome, _ in CASES]
+    said += [hint(source, no_syntax(), MATHS) for source in POSSIBLE]
+    text = "\n".join(map(str, said))
+    sentences = [*hints._SENTENCES.values(), *(row["said"] for row in hints._TEXTS["patterns"])]
+    found = [re.search(re.escape(each).replace(r"\\1", r"\w+"), text) for each in sentences]
+    assert all(found)
+
+
+POSSIBLE = {"solve + by": "solve(x**2 - 2, x)", "plot + by": "plot(sin(x)"}
+
+
+@pytest.mark.parametrize("source", POSSIBLE)
+def test_what_the_policy_has_is_not_denied(source: str) -> None:
+    said = hint(source, no_syntax(), MATHS) or ""
+    assert "Write it in Python" in said
+    assert POSSIBLE[source] in said
+    assert "here" in (hint(source, no_syntax()) or "")
+
+
+def test_what_is_imported_is_told_by_the_policy() -> None:
+    strict = replace(POLICY, allowed_imports={"statistics": None}, preloaded={})
+    assert hint("x = mean(y)", no_name("mean"), strict) == (
+        "`mean` must be imported first: `from statistics import mean`"
+    )
+    assert hint("x = Counter(y)", no_name("Counter"), strict) is None
+    assert hint("x = sqrt(2)", no_name("sqrt"), strict) is None
 
 
 @pytest.mark.parametrize(
@@ -183,6 +222,8 @@ def test_every_kind_of_hint_is_the_hint_of_some_case() -> None:
         ("while True: pass", Outcome("cpu_limit", error="computed longer than 2 s")),
         ("2+2", Outcome("busy", error="too many programs")),
         ("import os", refused("os")),
+        ("os.getcwd()", no_name("os")),
+        ("x = Thread()", no_name("Thread")),
     ],
 )
 def test_ordinary_answers_have_none(source: str, outcome: Outcome) -> None:

@@ -25,7 +25,7 @@ SHARE_ANSWERED = 0.97  # of the rows with a value; the others are refused
 def answers(sandbox: Sandbox, policy: Policy) -> list[tuple[dict[str, Any], Answer]]:
     found = []
     for row in ROWS:
-        program = read_program(row["text"], natural, policy.limits.source_bytes)
+        program = read_program(row["text"], natural, policy)
         answer = calculate(program, sandbox, natural, inline=row["kind"] == "inline")
         found.append((row, answer))
     return found

@@ -29,7 +29,7 @@ SURPRISES = {"0.1+0.2==0.3", "5 ^ 3"}
 
 
 def told(source: str, sandbox: Sandbox, policy: Policy) -> tuple[Answer, str]:
-    program = read_program(source, natural, policy.limits.source_bytes)
+    program = read_program(source, natural, policy)
     answer = calculate(program, sandbox, natural)
     return answer, text_of(reply(answer, policy).message)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from function import natural
 from function.natural.reader import LONGEST, read
+from sandbox import Policy
 
 
 @pytest.mark.parametrize(
@@ -265,8 +266,10 @@ def test_a_refusal_has_its_reason_where_one_is_known(text: str, refusal: str) ->
         ("median 1 2", "1.5", "1.5"),
     ],
 )
-def test_a_value_is_shown_as_on_a_calculator(text: str, output: str, value: str) -> None:
-    program = natural.read(text)
+def test_a_value_is_shown_as_on_a_calculator(
+    text: str, output: str, value: str, policy: Policy
+) -> None:
+    program = natural.read(text, policy)
     assert program is not None
     assert natural.shown(program, f"{output}\n") == value
 
