@@ -144,7 +144,7 @@ class Sandbox:
         """Return a zygote whose boundary was tested, and what was found."""
         process = ZygoteProcess(policy, slots=slots)
         try:
-            results = _probe(process, self._secrets)
+            results = probe_zygote(process, self._secrets)
             failed = [r for r in results if r.required and not r.passed]
             if failed:
                 raise BoundaryOpen(failed)
@@ -157,7 +157,9 @@ class Sandbox:
         """Try again now what must be impossible, in guests as programs get them."""
         if self._serving is None:
             raise SandboxUnavailable("the sandbox is not started")
-        return _worst(*(_probe(one.process, self._secrets) for one in self._serving.supervisors))
+        return _worst(
+            *(probe_zygote(one.process, self._secrets) for one in self._serving.supervisors)
+        )
 
     def close(self) -> None:
         """End the zygotes; programs that run may finish within their time."""
@@ -259,7 +261,9 @@ def _worst(*results: Sequence[ProbeResult]) -> tuple[ProbeResult, ...]:
     )
 
 
-def _probe(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
+def probe_zygote(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
+    """Try in guests of a zygote what must be impossible."""
+
     def run(source: str) -> Outcome:
         try:
             return process.run(program.encode(source, unchecked=True), _PROBE_TIMEOUT)

@@ -19,25 +19,21 @@ changed (note): The change makes programs neither safer nor less safe
 import os
 import re
 import subprocess
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from sandbox.check.checker import check
 from sandbox.kernel.syscalls import expand
-from sandbox.policy.document import At, Finding, Place, dotted
+from sandbox.policy.document import PROGRAMS, At, Finding
 from sandbox.policy.extends import parse_document
 from sandbox.policy.loader import Policy, schema
 from tools.policy_lint.examples import EXAMPLES
+from tools.policy_lint.known import NEEDS
 from tools.policy_lint.modules import gives
-from tools.policy_lint.rules import described
-from tools.policy_lint.rules.syscalls import NEEDS
 from tools.policy_lint.subject import Subject, read, subject_of
 
-RULES = {rule.id: rule for rule in described(Path(__file__), "diff")}
-
-# Limits that bound no program: how the sandbox goes about it.
-_NEUTRAL: frozenset[At] = frozenset({("limits", "prepared_guests"), ("limits", "queue_seconds")})
 # Lists: whether one entry more is weaker, and what the weaker side allows.
 _LISTS = {
     "allowed_imports": (True, "programs may import it"),
@@ -47,6 +43,9 @@ _LISTS = {
     "required_layers": (False, "the bot serves without the layer"),
     "readable_paths": (True, "Landlock lets programs read it"),
 }
+# Numbers that bound no program: how the sandbox goes about it.
+_NEUTRAL = ("prepared_guests", "queue_seconds", "first_uid", "uid_count")
+_PUBLIC = "its public names"
 
 
 class NotComparable(Exception):
@@ -58,14 +57,14 @@ def compare(old: Subject, new: Subject) -> Iterator[Finding]:
     if old.policy is None or new.policy is None:
         broken = old if old.policy is None else new
         raise NotComparable("\n".join(map(str, broken.document.findings)))
-    before, after = old.policy, new.policy
-    yield from _lists(before, after, new)
-    yield from _given(before, after, new)
-    yield from _preloaded(before, after, new)
-    yield from _programs(before, after, new)
-    yield from _words(before, after, new)
-    yield from _numbers(before, after, new)
-    yield from _syscalls(before, after, new)
+    before, after = _facts(old.policy), _facts(new.policy)
+    for at in sorted(before.keys() | after.keys()):
+        was, now = before.get(at), after.get(at)
+        if was != now:
+            weaker, message = _meaning(at, was, now, (old.policy, new.policy))
+            if message:
+                yield _change(new, at if at[1] else at[:1], weaker, message)
+    yield from _syscalls(old.policy.denied_syscalls, new.policy.denied_syscalls, new)
 
 
 def read_old(name: str, path: Path) -> Subject:
@@ -77,8 +76,7 @@ def read_old(name: str, path: Path) -> Subject:
     def show(file: Path) -> bytes:
         """The file's bytes at the revision; also of a file that it extends."""
         command = ["git", "-C", str(path.resolve().parent), "show", "--end-of-options"]
-        beside = os.path.relpath(file, path.parent)
-        command.append(f"{revision}:./{beside}")
+        command.append(f"{revision}:./{os.path.relpath(file, path.parent)}")
         try:
             done = subprocess.run(command, capture_output=True, check=False)  # nosec B603
         except OSError as error:
@@ -90,30 +88,55 @@ def read_old(name: str, path: Path) -> Subject:
     return subject_of(parse_document(path, show(path), show))
 
 
-def _change(
-    weaker: bool | None, place: Place, message: str, value: str = "", at: At = ()
-) -> Finding:
-    rule = "changed" if weaker is None else "weaker" if weaker else "stronger"
-    cure = "pass --allow-weaker if it is meant" if weaker else "no cure is needed"
-    return Finding(*place, dotted(at), value, message, cure, rule, RULES[rule].severity)
+def _facts(policy: Policy) -> dict[tuple[str, str], Any]:
+    """What a policy says but for calls: of a field and an entry, the value, or that it is there."""
+    facts: dict[tuple[str, str], Any] = {
+        (field, entry): True for field in _LISTS for entry in getattr(policy, field)
+    }
+    for module, names in policy.allowed_imports.items():
+        facts["allowed_imports", module] = {_PUBLIC} if names is None else {*names}
+    facts |= {("blocked_words", word.pattern): word for word in policy.blocked_words}
+    facts |= {("preloaded", name): module for name, module in policy.preloaded.items()}
+    facts |= {(field, ""): getattr(policy, field) for field in PROGRAMS}
+    for group in ("rlimits", "limits", "identity"):
+        numbers = asdict(getattr(policy, group))
+        facts |= {(group, name): number for name, number in numbers.items()}
+    return facts
 
 
-def _lists(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    for field, (more_is_weaker, allows) in _LISTS.items():
-        old_entries, new_entries = set(getattr(before, field)), set(getattr(after, field))
-        for entry in sorted(old_entries ^ new_entries):
-            gained = entry in new_entries
-            if _covered(field, entry, old_entries if gained else new_entries):
-                continue
-            weaker = gained == more_is_weaker
-            why = allows if weaker else f"no more: {allows}"
-            if field == "allowed_imports" and (what := gives(entry)):
-                why += f", which gives them {what}"
-            message = f"{field} {'gains' if gained else 'loses'} {entry}: {why}"
-            yield _change(weaker, new.place_of(field, entry), message, entry, (field,))
+def _meaning(
+    at: tuple[str, str], was: Any, now: Any, policies: tuple[Policy, Policy]
+) -> tuple[bool | None, str]:
+    """Whether a change is weaker, None for neither, and what it means; "" where it means nothing.
+
+    Of an entry that is not there, the value is None.
+    """
+    field, entry = at
+    verb, without = ("loses", policies[1]) if now is None else ("gains", policies[0])
+    if field == "preloaded":
+        return None, f"preloaded.{entry} was {was or 'not there'} and is {now or 'gone'}"
+    if field == "prelude":
+        return (
+            None,
+            "prelude has other programs: names that guests find change, not what they may do",
+        )
+    if field == "warm_up":
+        return None, "warm_up has other programs: what is warm changes, not what guests may do"
+    if field == "blocked_words":
+        return now is None, f"blocked_words {verb} {entry}: {_sides(now or was, without)}"
+    if field not in _LISTS:
+        return _number(field, entry, was, now)
+    if was is not None and now is not None:
+        return _given(entry, was, now)
+    more_is_weaker, allows = _LISTS[field]
+    weaker = (verb == "gains") == more_is_weaker
+    what = gives(entry) if field == "allowed_imports" else None
+    why = f"{'' if weaker else 'no more: '}{allows}{f', which gives them {what}' if what else ''}"
+    is_said = _is_said(field, entry, getattr(without, field))
+    return weaker, "" if is_said else f"{field} {verb} {entry}: {why}"
 
 
-def _covered(field: str, entry: str, others: Collection[str]) -> bool:
+def _is_said(field: str, entry: str, others: Collection[str]) -> bool:
     """Whether the other policy's entries say already what an entry says."""
     if field == "readable_paths":
         return any(PurePosixPath(entry).is_relative_to(other) for other in others)
@@ -123,47 +146,23 @@ def _covered(field: str, entry: str, others: Collection[str]) -> bool:
     return field == "required_layers" and not set(entry.split(" or ")).isdisjoint(others)
 
 
-def _given(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    """Names that a module gives programs in one policy alone."""
-    for module in sorted(before.allowed_imports.keys() & after.allowed_imports.keys()):
-        old, now = before.allowed_imports[module], after.allowed_imports[module]
-        if old == now or (old and now and set(old) == set(now)):
-            continue
-        more = "its public names" if now is None else ", ".join(sorted({*now} - {*(old or now)}))
-        less = "" if now is None else ", ".join(sorted({*(old or ())} - {*now}))
-        parts = [f"gives {more}"] * bool(more) + [f"no longer gives {less}"] * bool(less)
-        message = f"{module} {' and '.join(parts) or 'gives no more than what is named'}"
-        place = new.place_of("allowed_imports", module)
-        yield _change(bool(more), place, message, module, ("allowed_imports",))
+def _given(module: str, was: set[str], now: set[str]) -> tuple[bool, str]:
+    """What it means that a module gives programs other names."""
+    more, less = sorted(now - was), sorted(was - now - {_PUBLIC})
+    if _PUBLIC in now:
+        return True, f"{module} gives {_PUBLIC}"
+    if _PUBLIC in was:
+        return False, f"{module} gives no more than what is named"
+    parts = [f"gives {', '.join(more)}"] * bool(more)
+    parts += [f"no longer gives {', '.join(less)}"] * bool(less)
+    return bool(more), f"{module} {' and '.join(parts)}"
 
 
-def _preloaded(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    for name in sorted(before.preloaded.keys() | after.preloaded.keys()):
-        old, now = before.preloaded.get(name), after.preloaded.get(name)
-        if old != now:
-            place = new.document.place(("preloaded", name), key=True)
-            message = f"preloaded.{name} was {old or 'not there'} and is {now or 'gone'}"
-            yield _change(None, place, message, name)
-
-
-def _programs(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    for field, what in (
-        ("prelude", "which names guests find changes"),
-        ("warm_up", "what guests find warm changes"),
-    ):
-        if getattr(before, field) != getattr(after, field):
-            message = f"{field} has other programs: {what}, not what they may do"
-            yield _change(None, new.document.place((field,), key=True), message)
-
-
-def _words(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    old = {word.pattern for word in before.blocked_words}
-    now = {word.pattern for word in after.blocked_words}
-    for word in sorted(old ^ now):
-        gained = word in now
-        sides = _sides(re.compile(word), before if gained else after)
-        message = f"blocked_words {'gains' if gained else 'loses'} {word}: {sides}"
-        yield _change(not gained, new.place_of("blocked_words", word), message, word)
+def _number(group: str, name: str, was: int, now: int) -> tuple[bool | None, str]:
+    about = schema()["properties"][group]["properties"][name]["description"].rstrip(".")
+    verb = "grows" if now > was else "shrinks"
+    message = f"{group}.{name} {verb} from {was} to {now}: {about}"
+    return None if name in _NEUTRAL else now > was, message
 
 
 def _sides(word: re.Pattern[str], without: Policy) -> str:
@@ -178,60 +177,38 @@ def _sides(word: re.Pattern[str], without: Policy) -> str:
     return "no example program changes sides, the other fields decide"
 
 
-def _numbers(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    for group in ("rlimits", "limits", "identity"):
-        old_values = asdict(getattr(before, group))
-        for name, value in asdict(getattr(after, group)).items():
-            old = old_values[name]
-            if old == value:
-                continue
-            at = (group, name)
-            weaker = None if group == "identity" or at in _NEUTRAL else value > old
-            word = "grows" if value > old else "shrinks"
-            about = schema()["properties"][group]["properties"][name]["description"].rstrip(".")
-            message = f"{group}.{name} {word} from {old} to {value}: {about}"
-            yield _change(weaker, new.document.place(at), message, str(value))
+def _syscalls(old: frozenset[str], now: frozenset[str], new: Subject) -> Iterator[Finding]:
+    """Calls: those lost by what they are good for, those gained by the entry of the new file.
 
-
-def _syscalls(before: Policy, after: Policy, new: Subject) -> Iterator[Finding]:
-    """Calls by what they are good for; a whole denial is stronger than one under a condition."""
-    old, now = before.denied_syscalls, after.denied_syscalls
-    for weaker, calls in ((True, _lost(old, now)), (False, _lost(now, old))):
-        for entry, members in _by_entry(calls, new, weaker):
-            verb = "no longer denies" if weaker else "denies"
-            needs = sorted({need for call in members if (need := _need(call))})
-            why = f": programs could {'; '.join(needs)}" if weaker and needs else ""
-            lesser = {entry.partition("(")[0] for entry in (now if weaker else old) if "(" in entry}
-            shown = ", ".join(f"{call} wholly" if call in lesser else call for call in members)
-            message = f"denied_syscalls {verb} {shown}{why}"
-            yield _change(weaker, new.place_of("denied_syscalls", entry), message, entry)
-
-
-def _lost(old: frozenset[str], now: frozenset[str]) -> list[str]:
-    """What `old` denies and `now` does not, or only under a condition."""
-    return sorted(call for call in old - now if call.partition("(")[0] not in now)
-
-
-def _by_entry(calls: Iterable[str], new: Subject, weaker: bool) -> Iterator[tuple[str, list[str]]]:
-    """The calls, put together by the entry of the new file or by the need that they belong to."""
-    left = list(calls)
-    entries = [] if weaker else [entry for entry, _ in new.entries("denied_syscalls")]
-    for entry in entries:
-        members = [call for call in left if call in expand([entry])]
-        if members:
-            yield entry, members
-            left = [call for call in left if call not in members]
-    needs: dict[str, list[str]] = {}
-    for call in left:
-        needs.setdefault(_need(call), []).append(call)
-    for members in needs.values():
-        yield members[0], members
+    A whole denial is stronger than one under a condition.
+    """
+    entries = list(new.entries("denied_syscalls"))
+    for weaker, stricter, laxer in ((True, old, now), (False, now, old)):
+        under_condition = {call.partition("(")[0] for call in laxer if "(" in call}
+        together: dict[str, list[str]] = {}
+        for call in sorted(stricter - laxer):
+            if call.partition("(")[0] not in laxer:
+                own = next((entry for entry in entries if call in expand([entry])), call)
+                together.setdefault(_need(call) if weaker else own, []).append(call)
+        for key, calls in together.items():
+            shown = (f"{call} wholly" if call in under_condition else call for call in calls)
+            message = (
+                f"denied_syscalls {'no longer denies' if weaker else 'denies'} {', '.join(shown)}"
+            )
+            message += f": programs could {key}" if weaker and key else ""
+            yield _change(new, ("denied_syscalls", calls[0] if weaker else key), weaker, message)
 
 
 def _need(call: str) -> str:
     """What a program could do with a call."""
     for need, entries in NEEDS.items():
         members = expand(entries.split())
-        if call in members or any(m.partition("(")[0] == call for m in members):
+        if call in members or any(member.partition("(")[0] == call for member in members):
             return need
     return ""
+
+
+def _change(new: Subject, at: At, weaker: bool | None, message: str) -> Finding:
+    rule = "changed" if weaker is None else "weaker" if weaker else "stronger"
+    cure = "pass --allow-weaker if it is meant" if weaker else "no cure is needed"
+    return new.finding(rule, at, message, cure)

@@ -1,6 +1,6 @@
-"""Runs in a guest, unchecked: what programs can reach from the allowed modules by attributes.
+"""Runs in a guest, unchecked: what any program may do, and what it can reach from the modules.
 
-Read as text and sent as a program, with a last line that prints `answer(question)`.
+Read as text and sent as a program, whose last line calls `exercise`, or prints the `answer`.
 """
 
 import builtins
@@ -17,13 +17,42 @@ else:
 
 _HOPS = 3
 _CODE_MAKERS = (types.FunctionType, types.CodeType, types.ModuleType, types.FrameType)
+_USES = {
+    "datetime": "datetime.strptime('2024-02-29', '%Y-%m-%d').astimezone()",
+    "decimal": "Decimal(2).sqrt()",
+    "json": "loads(dumps({'a': [1, 2.5, None]}))",
+    "random": "random()",
+    "re": "findall(r'[0-9]+', '1 a 22')",
+    "statistics": "median([1, 2, 9])",
+}
+
+
+def exercise(modules: list[str]) -> None:
+    """Do what any program may do, as far as it has the modules."""
+    nested: list[Any] = []
+    for _ in range(20_000):
+        nested = [nested]
+    try:
+        print(repr(nested)[:1])
+    except RecursionError as error:
+        print(error)
+
+    def down(n: int) -> int:
+        return n and 1 + down(n - 1)
+
+    print(down(500), sorted(range(1000), key=lambda n: -n)[:2], f"{3.14159:.2f}", "é" * 100)
+    print(len(str(7**5000)), len(bytes(40 << 20)))
+    for name in modules:
+        __import__(name)
+        if name in _USES:
+            eval(_USES[name], vars(sys.modules[name]))  # nosec B307  a text of this file
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """What is open and what is refused in the modules that a policy allows.
 
     A question has `given` (each module with the names that it gives, None for the public ones),
-    `attrs` and `names` (refused), `harmless` (builtins), `by_text` (functions, by module) and
+    `attrs` and `names` (refused), `builtins` (not harmless), `by_text` (functions, by module) and
     `outside` (modules whose classes and functions reach outside the process). The answer has
     `open`: paths with what they lead to; `refused`: an attribute and a path that it closes;
     `missing`: modules that cannot be imported, with the error; `seen` and `near`: those of the
@@ -31,12 +60,15 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     """
     views, missing = _views(question["given"], frozenset(question["attrs"]))
     reach = _Reach(question)
-    for start, view in views.items():
-        if start in question["given"]:
-            reach.walk(start, view)
+    for start in views.keys() & question["given"].keys():
+        reach.walk(start, views[start])
     wanted = {name.rpartition(".")[2] for name in (*question["attrs"], *question["names"])}
-    unseen = wanted - reach.names
-    near = {one for one in reach.names if any(_is_like(one, other) for other in unseen)}
+    likenesses = {
+        (name[:1].lower(), len(name) + more)
+        for name in wanted - reach.names
+        for more in range(-2, 3)
+    }
+    near = {name for name in reach.names if (name[:1].lower(), len(name)) in likenesses}
     return {
         "open": reach.open,
         "refused": reach.refused,
@@ -60,10 +92,6 @@ def _views(given: dict[str, Any], closed: frozenset[str]) -> tuple[dict[str, Any
         return views, missing
 
 
-def _is_like(one: str, other: str) -> bool:
-    return abs(len(one) - len(other)) < 3 and one[:1].lower() == other[:1].lower()
-
-
 def _attributes(thing: object) -> dict[str, object]:
     """What can be read by a dot: of an object also what its class and its bases hold."""
     holders: list[object] = [thing]
@@ -81,18 +109,17 @@ class _Reach:
     def __init__(self, question: dict[str, Any]) -> None:
         self.question = question
         self.closed = {*question["attrs"]}
-        self.modules = {name.rpartition(".")[2] for name in sys.modules}
         self.names: set[str] = set(dir(builtins))
         self.open: list[Any] = []
         self.refused: dict[str, str] = {}
-        self.dangerous = [(kind, kind.__name__) for kind in _CODE_MAKERS]
-        for name, value in vars(builtins).items():
-            if callable(value) and name not in question["harmless"] and name[0].islower():
-                self.dangerous.append((value, name))
+        self.dangerous = {id(kind): kind.__name__ for kind in _CODE_MAKERS}
+        for name in vars(builtins).keys() & question["builtins"]:
+            self.dangerous[id(getattr(builtins, name))] = name
 
     def walk(self, start: str, view: Any) -> None:
         """Follow the attributes of a module's view to what programs must not have."""
-        by_text = self.question["by_text"].get(start, ())
+        by_text = self.question["by_text"].get(start, "").split()
+        modules = {name.rpartition(".")[2] for name in sys.modules}
         seen = {id(view)}
         waiting: list[tuple[list[str], object]] = [([start], view)]
         for path, thing in waiting:
@@ -101,9 +128,12 @@ class _Reach:
                 if name.startswith("__"):
                     continue
                 here = [*path, name]
-                what = self.what(value) or ("a way by text" if value_is(here, by_text) else "")
+                what = self.what(value)
+                if not what and len(here) == 2 and name in by_text:
+                    what = "a way by text"
                 if not {name, f"{start}.{name}"}.isdisjoint(self.closed):
-                    if not what and len(here) <= _HOPS and self.is_ordinary(start, name, value):
+                    is_ordinary = len(here) <= _HOPS and name not in modules
+                    if not what and is_ordinary and _is_own_function(value, name, start):
                         self.refused.setdefault(name, ".".join(here))
                 elif what:
                     self.open.append([here, what])
@@ -111,31 +141,24 @@ class _Reach:
                     seen.add(id(value))
                     waiting.append((here, value))
 
-    def is_ordinary(self, start: str, name: str, value: object) -> bool:
-        """Whether a refused attribute is a public function of the module or of a class in it."""
-        holder = getattr(value, "__objclass__", value)  # a method of a class in C has no module
-        is_own = getattr(holder, "__module__", "") == start
-        is_public = not name.startswith("_") and name not in self.modules
-        return callable(value) and is_own and is_public
-
     def what(self, value: object) -> str:
         """What an object is that no program should have; empty for others."""
-        if isinstance(value, types.ModuleType):
-            name = value.__name__
-            return "" if name in self.question["given"] or _is_view(value) else f"the module {name}"
-        for bad, what in self.dangerous:
-            if bad is value:
-                return what
+        if isinstance(value, types.ModuleType):  # a view is of a class of its own
+            is_given = (
+                value.__name__ in self.question["given"] or type(value) is not types.ModuleType
+            )
+            return "" if is_given else f"the module {value.__name__}"
+        if id(value) in self.dangerous:
+            return self.dangerous[id(value)]
         home = str(getattr(value, "__module__", None))
         if callable(value) and home.partition(".")[0] in self.question["outside"]:
             return f"{home}.{getattr(value, '__name__', value)}"
         return ""
 
 
-def _is_view(module: types.ModuleType) -> bool:
-    return type(module) is not types.ModuleType
-
-
-def value_is(path: list[str], by_text: Any) -> bool:
-    """Whether a path is that of a module's own function that works by text."""
-    return len(path) == 2 and path[1] in by_text
+def _is_own_function(value: object, name: str, module: str) -> bool:
+    """Whether an attribute is a public function of a module or of a class in it."""
+    holder = getattr(value, "__objclass__", value)  # a method of a class in C has no module
+    return (
+        callable(value) and not name.startswith("_") and getattr(holder, "__module__", "") == module
+    )

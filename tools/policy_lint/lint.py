@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from sandbox.policy.document import Finding
 from tools.policy_lint.rules import BY_GUESTS, QUICK, acceptances, checker, families
@@ -10,21 +11,19 @@ from tools.policy_lint.subject import Subject
 
 def lint(subject: Subject, wanted: Collection[str]) -> list[Finding]:
     """All findings of the rules `wanted`, in the order of the file; accepted ones are marked."""
-    chosen = families(wanted)
-    if subject.policy is None:
+    policy = subject.policy
+    if policy is None:
         return in_order(one for one in subject.document.findings if one.rule in wanted)
-    quick = [checker(family) for family in QUICK if family in chosen]
-    slow = [checker(family) for family in BY_GUESTS if family in chosen]
-    with ThreadPoolExecutor(1) as pool:  # guests take as long as all else, on another core
-        try:
-            waiting = pool.submit(lambda: [one for check in slow for one in check(subject)])
-            found = [one for check in quick for one in check(subject)] + waiting.result()
-        finally:
-            if slow:
-                subject.guests.close()
-    found = [one for one in found if one.rule in wanted]
-    accepted = acceptances.apply(subject, in_order(found), wanted)
-    return in_order(one for one in accepted if one.rule in wanted)
+    chosen = families(wanted)
+
+    def found(checks: list[Any]) -> list[Finding]:
+        return [one for check in checks for one in check(subject, policy) if one.rule in wanted]
+
+    with ThreadPoolExecutor(1) as pool:  # guests are asked first, as they take the longest
+        by_guests = pool.submit(found, [checker(name) for name in BY_GUESTS if name in chosen])
+        findings = found([checker(name) for name in QUICK if name in chosen])
+        findings += by_guests.result()
+    return in_order(acceptances.apply(subject, in_order(findings), wanted))
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -66,8 +66,7 @@ def _from(
             return None
     if not field:
         return None
-    at = tuple(field.split("."))
-    place = subject.place_of(field, entry) if entry else subject.document.place(at, key=True)
+    place = subject.place((field, entry) if entry else tuple(field.split(".")))
     where = {"file": str(place.path), "line": place.line, "column": place.column}
     return where | {"field": field, "entry": entry}
 

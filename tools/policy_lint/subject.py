@@ -1,6 +1,6 @@
 """The file that is linted: its document and policy, where each entry stands, and its guests."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sandbox.policy.document import At, Document, Finding, Place, dotted
 from sandbox.policy.extends import read_document
 from sandbox.policy.loader import Policy, PolicyError, parse_policy
-from tools.policy_lint.rules import rules
+from tools.policy_lint.rules import every_rule
 
 if TYPE_CHECKING:
     from tools.policy_lint.guests import Guests
@@ -35,37 +35,32 @@ class Subject:
         assert self.policy
         return Guests(self.policy)
 
-    def entries(self, field: str) -> Iterator[tuple[str, Place]]:
-        """Each entry of a list, with its place."""
-        return ((text, self.document.place(at)) for at, text in self.document.strings(field))
+    def entries(self, field: str) -> Iterator[str]:
+        """Each entry of a list, in the order of the file."""
+        return (text for _, text in self.document.strings(field))
 
-    def place_of(self, field: str, entry: str) -> Place:
-        """The place of an entry of a list, else of the list's name."""
-        places = (place for text, place in self.entries(field) if text == entry)
-        return next(places, self.document.place((field,), key=True))
+    def place(self, at: At) -> Place:
+        """The place of a field's name, of an entry of its list, or of a number.
 
-    def finding(
-        self, rule: str, place: Place, message: str, cure: str, value: str = "", at: At = ()
-    ) -> Finding:
-        """A finding at a place."""
-        severity = rules()[rule].severity
-        return Finding(*place, dotted(at), value, message, cure, rule, severity)
+        `at` has an entry by its text or its index; of one that is not there, it is the list's name.
+        """
+        if isinstance(self.document.value.get(str(at[0])), list):
+            at = next((where for where, text in self.document.strings(at[0]) if text == at[-1]), at)
+        return self.document.place(at, key=self.document.number(at) is None)
 
-    def at_entry(self, rule: str, field: str, entry: str, message: str, cure: str) -> Finding:
-        """A finding at an entry of a list."""
-        return self.finding(rule, self.place_of(field, entry), message, cure, entry, (field,))
+    def finding(self, rule: str, at: At, message: str, cure: str, value: str = "") -> Finding:
+        """A finding at a place; `value` is by default the entry or the number that stands there."""
+        number = self.document.number(at)
+        value = value or (str(at[-1] if number is None else number) if at[1:] else "")
+        field = dotted(at if number is not None else at[:1])
+        severity = every_rule()[rule].severity
+        return Finding(*self.place(at), field, value, message, cure, rule, severity)
 
-    def at_heading(
-        self, rule: str, field: str, message: str, cure: str, value: str = ""
-    ) -> Finding:
-        """A finding about what a field lacks, which is `value`."""
-        place = self.document.place((field,), key=True)
-        return self.finding(rule, place, message, cure, value, (field,))
-
-    def at_number(self, rule: str, at: At, message: str, cure: str) -> Finding:
-        """A finding at a number."""
-        value = str(self.document.number(at))
-        return self.finding(rule, self.document.place(at), message, cure, value, at)
+    def at_most(self, rule: str, message: str, most: Mapping[At, float]) -> Iterator[Finding]:
+        """A finding at each of several numbers: to lower one of them so far is enough."""
+        for at, number in most.items():
+            if number >= 1:
+                yield self.finding(rule, at, message, f"write at most {int(number)}")
 
 
 def read(path: Path) -> Subject:

@@ -13,9 +13,9 @@ from sandbox.policy.loader import Policy
 from sandbox.sandbox import Sandbox
 from tests.tools.policy_lint.edits import POLICY, QUICK, subject
 from tools.policy_lint import guests, lint, modules
-from tools.policy_lint.benign import BENIGN
+from tools.policy_lint.examples import BENIGN
+from tools.policy_lint.known import NEEDS
 from tools.policy_lint.rules import imports, limits, rules
-from tools.policy_lint.rules.syscalls import NEEDS
 
 PREFIXES = ("f_", "gi_", "cr_", "ag_", "tb_", "co_")
 KINDS = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)

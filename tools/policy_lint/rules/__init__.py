@@ -5,8 +5,8 @@
         Example: what is found
         Cure: what makes it clean
 
-Each module has `check(subject)`, which yields findings. It is imported when one of its rules is
-looked for; the docstrings are read as text, so that a list of rules imports nothing.
+Each module has `check(subject, policy)`, which yields findings. It is imported when one of its
+rules is looked for; the docstrings are read as text, so that a list of rules imports nothing.
 """
 
 import functools
@@ -15,11 +15,10 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-# In the order of the list of rules. Those after `boundary` run guests.
+# In the order of the list of rules, after those of the loader.
 QUICK = (
-    "loading",
     "acceptances",
     "imports",
     "names",
@@ -54,29 +53,33 @@ class Rule:
     why: str
     example: str
     cure: str
-    family: str
+    file: Path
+
+    @property
+    def family(self) -> str:
+        """The module that looks for it."""
+        return self.file.stem
 
 
-def described(file: Path, family: str) -> Iterator[Rule]:
+def described(file: Path) -> Iterator[Rule]:
     """The rules in a module's docstring."""
     for match in _RULE.finditer(file.read_text("utf-8").split('"""', 2)[1]):
         name, severity, summary, why, example, cure = match.groups()
-        yield Rule(name, severity, summary, " ".join(why.split()), example, cure, family)
+        yield Rule(name, severity, summary, " ".join(why.split()), example, cure, file)
 
 
 @functools.cache
 def rules() -> dict[str, Rule]:
     """Every rule of a policy file, by id."""
-    every = (
-        rule for name in (*QUICK, *BY_GUESTS) for rule in described(_HERE / f"{name}.py", name)
-    )
+    names = ("loading", *QUICK, *BY_GUESTS)
+    every = (rule for name in names for rule in described(_HERE / f"{name}.py"))
     return {rule.id: rule for rule in every}
 
 
+@functools.cache
 def every_rule() -> dict[str, Rule]:
     """The rules of policy files, and of the difference between two."""
-    changes = described(_HERE.parent / "diff.py", "diff")
-    return rules() | {rule.id: rule for rule in changes}
+    return rules() | {rule.id: rule for rule in described(_HERE.parent / "diff.py")}
 
 
 def version() -> str:
@@ -92,5 +95,5 @@ def families(wanted: Collection[str]) -> set[str]:
 
 def checker(family: str) -> Callable[..., Iterator[Any]]:
     """The check of a family, its module imported."""
-    module = importlib.import_module(f"{__name__}.{family}")
-    return cast("Callable[..., Iterator[Any]]", module.check)
+    check: Callable[..., Iterator[Any]] = importlib.import_module(f"{__name__}.{family}").check
+    return check

@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from sandbox.policy.document import LINE_END, Finding, Place
+from sandbox.policy.loader import Policy
 from tools.policy_lint.rules import rules
 from tools.policy_lint.subject import Subject
 
@@ -39,68 +40,68 @@ class _Acceptance:
     value: str
     reason: str
     place: Place  # of the comment
-    line: int  # of what it accepts
-    at_heading: bool
+    line: int = 0  # of what it accepts
+    at_heading: bool = False
+
+    @property
+    def is_vague(self) -> bool:
+        return self.at_heading and not self.value
 
     def matches(self, found: Finding) -> bool:
-        here = (self.place.path, self.line) == (found.path, found.line)
-        named = self.value == found.value or not (self.value or self.at_heading)
-        return here and self.rule == found.rule and named
+        here = (self.place.path, self.line, self.rule) == (found.path, found.line, found.rule)
+        return here and not self.is_vague and self.value in ("", found.value)
+
+    def finding(self, rule: str, message: str, cure: str) -> Finding:
+        return Finding(*self.place, "", self.rule, message, cure, rule, rules()[rule].severity)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, _: Policy) -> Iterator[Finding]:
     """Acceptances that accept nothing, whatever is found."""
-    known = {
-        name for name, rule in rules().items() if rule.family not in ("loading", "acceptances")
-    }
+    never = ("loading", "acceptances")
+    known = {name for name, rule in rules().items() if rule.family not in never}
     for one in _acceptances(subject):
-        message = "no reason is given"
         if one.rule not in known:
             message = f"{one.rule or 'this'} is no rule that can be accepted"
-        elif one.reason and (one.value or not one.at_heading):
-            continue
-        elif one.reason:
+        elif not one.reason:
+            message = "no reason is given"
+        elif one.is_vague:
             message = f"it does not say what is accepted of all that {one.rule} may find here"
+        else:
+            continue
         cure = f"delete the comment, or write: accept {one.rule or 'RULE'} VALUE: REASON"
-        yield subject.finding("acceptance-unreasoned", one.place, message, cure, one.rule)
+        yield one.finding("acceptance-unreasoned", message, cure)
 
 
 def apply(subject: Subject, findings: list[Finding], ran: Collection[str]) -> Iterator[Finding]:
     """The findings, those that are accepted marked so, and acceptances that match none.
 
     `ran` are the rules that were looked for: an acceptance of another cannot be told to be unused.
+    Nor can one of what was not tried, which is so on some machines and not on others.
     """
-    acceptances = [one for one in _acceptances(subject) if one.reason]
+    acceptances = [one for one in _acceptances(subject) if one.reason and not one.is_vague]
     used = set()
     for found in findings:
         matching = [one for one in acceptances if one.matches(found)]
         used.update(matching)
         yield replace(found, accepted=matching[0].reason) if matching else found
-    for one in acceptances:
-        if one not in used and one.rule in ran and (one.value or not one.at_heading):
-            message = f"there is no {one.rule}{one.value and f' of {one.value}'} here to accept"
-            yield subject.finding(
-                "acceptance-unused", one.place, message, "delete the comment", one.rule
-            )
+    if "acceptance-unused" in ran:
+        for one in acceptances:
+            if one not in used and one.rule in ran and one.rule != "not-tried":
+                message = f"there is no {one.rule}{one.value and f' of {one.value}'} here to accept"
+                yield one.finding("acceptance-unused", message, "delete the comment")
 
 
 def _acceptances(subject: Subject) -> Iterator[_Acceptance]:
     for path, raw in subject.document.files.items():
-        waiting: list[tuple[re.Match[str], Place]] = []
+        waiting: list[_Acceptance] = []
         for number, line in enumerate(LINE_END.split(raw.decode("utf-8", "replace")), 1):
-            waiting += [
-                (match, Place(path, number, match.start("all") + 1))
-                for match in _COMMENT.finditer(line)
-                if "-" in match["rule"] or not match["value"]  # else it is no more than a comment
-            ]
+            for match in _COMMENT.finditer(line):
+                if "-" in match["rule"] or not match["value"]:  # else it is no more than a comment
+                    place = Place(path, number, match.start("all") + 1)
+                    reason = match["reason"] or ""
+                    waiting.append(_Acceptance(match["rule"], match["value"], reason, place))
             if line.strip() and not line.lstrip().startswith("#"):
-                is_heading = bool(re.match(r"\w+:", line))
-                yield from (_acceptance(*one, number, is_heading) for one in waiting)
+                at_heading = bool(re.match(r"\w+:", line))
+                yield from (replace(one, line=number, at_heading=at_heading) for one in waiting)
                 waiting = []
-        yield from (_acceptance(*one, 0, False) for one in waiting)
-
-
-def _acceptance(match: re.Match[str], place: Place, line: int, is_heading: bool) -> _Acceptance:
-    return _Acceptance(
-        match["rule"], match["value"], match["reason"] or "", place, line, is_heading
-    )
+        yield from waiting

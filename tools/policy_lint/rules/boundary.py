@@ -27,89 +27,77 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
-from sandbox.fork_server.zygote_process import SandboxUnavailable
 from sandbox.kernel import layers
 from sandbox.policy.document import Finding
-from sandbox.sandbox import BoundaryOpen
+from sandbox.policy.loader import Policy
 from tools.policy_lint.guests import ROOMY_RLIMITS
-from tools.policy_lint.rules.syscalls import NOW_AND_THEN
+from tools.policy_lint.known import NOW_AND_THEN
 from tools.policy_lint.subject import Subject
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Why the bot would not serve: limits, modules, denials, layers, or the machine."""
-    policy, guests = subject.policy, subject.guests
-    assert policy
-    if not guests.trial.reason:
+    guests = subject.guests
+    if not guests.start.reason:
         return
-    free: dict[str, Any] = {"rlimits": ROOMY_RLIMITS, "denied_syscalls": frozenset[str]()}
-    if guests.exercise(**free).reason:
-        yield from _unable(subject, guests.exercise(modules_too=False, **free).reason)
-    elif guests.exercise().reason and not guests.exercise(rlimits=ROOMY_RLIMITS).reason:
-        yield from _limits(subject)
+    free: dict[str, Any] = {"rlimits": ROOMY_RLIMITS, "denied_syscalls": frozenset()}
+    if guests.exercise(**free):
+        yield _unable(subject, guests.exercise(modules_too=False, **free))
+    elif guests.exercise() and not guests.exercise(rlimits=ROOMY_RLIMITS):
+        yield from _limits(subject, policy)
     else:
         yield from _refusals(subject)
 
 
-def _unable(subject: Subject, reason: str) -> Iterator[Finding]:
+def _unable(subject: Subject, reason: str) -> Finding:
     """What is to blame where even a free guest cannot run: the modules, or the machine."""
-    guests = subject.guests
-    if not reason:
-        message = f"the zygote cannot import the allowed modules: {guests.trial.reason}"
-        cure = "repair the one that the reason names, or delete it"
-        yield subject.at_heading("import-fails", "allowed_imports", message, cure)
-    else:
+    if reason:
         message = f"no guest could be run, so that limits and modules were not tried: {reason}"
-        yield subject.at_heading("not-tried", "version", message, "run it where the bot can run")
+        return subject.finding("not-tried", ("version",), message, "run it where the bot can run")
+    message = f"the zygote cannot import the allowed modules: {subject.guests.start.reason}"
+    cure = "repair the one that the reason names, or delete it"
+    return subject.finding("import-fails", ("allowed_imports",), message, cure)
 
 
-def _limits(subject: Subject) -> Iterator[Finding]:
+def _limits(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Kernel limits under which a guest cannot do what any program may, one after the other."""
-    roomy, guests = asdict(ROOMY_RLIMITS), subject.guests
-    assert subject.policy
-    for name, value in asdict(subject.policy.rlimits).items():
-        if value < roomy[name]:
-            with_limit: Any = {name: value}
-            reason = guests.exercise(rlimits=replace(ROOMY_RLIMITS, **with_limit)).reason
-            if reason:
-                message = f"with {name} {value} an ordinary program fails: {reason}"
-                cure = f"write at least {_enough(subject, name, value, roomy[name])}"
-                yield subject.at_number("limit-too-small", ("rlimits", name), message, cure)
 
+    def failure(name: str, value: int) -> str:
+        limit: Any = {name: value}
+        return subject.guests.exercise(rlimits=replace(ROOMY_RLIMITS, **limit))
 
-def _enough(subject: Subject, name: str, value: int, most: int) -> int:
-    """A value that suffices, found by doubling."""
-    while (value := max(2 * value, 1)) < most:
-        with_limit: Any = {name: value}
-        if not subject.guests.exercise(rlimits=replace(ROOMY_RLIMITS, **with_limit)).reason:
-            return value
-    return most
+    for name, most in asdict(ROOMY_RLIMITS).items():
+        value = getattr(policy.rlimits, name)
+        if value < most and (reason := failure(name, value)):
+            message = f"with {name} {value} an ordinary program fails: {reason}"
+            enough = max(2 * value, 1)
+            while enough < most and failure(name, enough):
+                enough *= 2
+            cure = f"write at least {min(enough, most)}"
+            yield subject.finding("limit-too-small", ("rlimits", name), message, cure)
 
 
 def _refusals(subject: Subject) -> Iterator[Finding]:
     """Denials that the interpreter or the self-test cannot do with; else layers and probes."""
-    guests = subject.guests
-    refused = guests.sandbox if isinstance(guests.sandbox, SandboxUnavailable) else None
-    told = re.match("layer (.+?) is not in force", str(refused or ""))
+    start = subject.guests.start
+    told = re.match("layer (.+?) is not in force", start.reason)
     layer = told[1] if told and told[1] in layers.CURES else ""
     entry, call = "", ""
     if not layer:
-        entries = [entry for entry, _ in subject.entries("denied_syscalls")]
-        entry, call = guests.needed_syscalls(entries)
+        entry, call = subject.guests.needed_syscalls(subject.entries("denied_syscalls"))
     if entry in NOW_AND_THEN:
         return  # told without a guest
-    if entry:
-        stricter = isinstance(refused, BoundaryOpen)  # it is, and the self-test takes it for open
-        reason = "its self-test makes the call" if stricter else guests.trial.reason
+    if entry:  # a stricter policy, which the self-test may take for an open one
+        reason = "its self-test makes the call" if start.failed else start.reason
         message = f"the bot cannot do without {call}: {reason}"
         cure = "delete it" if entry == call else f"name its other calls, without {call}"
-        yield subject.at_entry("syscall-needed", "denied_syscalls", entry, message, cure)
-    elif isinstance(refused, BoundaryOpen):
-        for probe in refused.failed:
+        yield subject.finding("syscall-needed", ("denied_syscalls", entry), message, cure)
+    elif start.failed:
+        for probe in start.failed:
             message = f"the probe {probe.name!r} got through: {probe.detail}"
             cure = "deny what it calls, or require the layer that refuses it"
-            yield subject.at_heading("probe-failed", "denied_syscalls", message, cure, probe.name)
+            yield subject.finding("probe-failed", ("denied_syscalls",), message, cure, probe.name)
     else:
-        message, _, cure = guests.trial.reason.partition("; cure: ")
-        cure = cure or "see SECURITY.md"
-        yield subject.at_entry("layer-absent", "required_layers", layer, message, cure)
+        message, _, cure = start.reason.partition("; cure: ")
+        at, cure = ("required_layers", layer), cure or "see SECURITY.md"
+        yield subject.finding("layer-absent", at, message, cure)

@@ -23,9 +23,11 @@ import contextlib
 import grp
 import pwd
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
-from sandbox.policy.document import Finding
+from sandbox.policy.document import At, Finding
+from sandbox.policy.loader import Policy
 from tools.policy_lint.subject import Subject
 
 # What hands out user ids: https://systemd.io/UIDS-GIDS/
@@ -36,32 +38,35 @@ _RESERVED = {
 }
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Accounts and reserved ranges in the range, layers that do not suffice."""
-    policy = subject.policy
-    assert policy
     if not policy.required_layers & {"uid", "landlock", "uid or landlock"}:
         message = "neither uid nor landlock is required, which keep programs from the secret"
         cure = "add `- uid or landlock`"
-        yield subject.at_heading("layers-insecure", "required_layers", message, cure)
-    first, count = policy.identity.first_uid, policy.identity.uid_count
-    uids = range(first, first + count)
-    users = {user.pw_uid: f"user {user.pw_name}" for user in pwd.getpwall()}
-    accounts = {group.gr_gid: f"group {group.gr_name}" for group in grp.getgrall()} | users
-    reserved = [*(_RESERVED | _subordinate()).items()]
-    if taken := [number for number in accounts if number in uids]:
-        number = min(taken)
+        yield subject.finding("layers-insecure", ("required_layers",), message, cure)
+    first, size = policy.identity.first_uid, policy.identity.uid_count
+    uids, first_at = range(first, first + size), ("identity", "first_uid")
+    accounts = {group.gr_gid: f"group {group.gr_name}" for group in grp.getgrall()}
+    accounts |= {user.pw_uid: f"user {user.pw_name}" for user in pwd.getpwall()}
+    reserved = _RESERVED | _subordinate()
+    taken = [*reserved, *(range(number, number + 1) for number in accounts)]
+    free = next(
+        start for start in count(5000, 1000) if not _meets(range(start, start + size), taken)
+    )
+    if number := min((number for number in accounts if number in uids), default=0):
         message = f"{first} to {uids[-1]} holds {number}, the {accounts[number]} of this system"
         if number - first >= policy.limits.concurrent_guests + policy.limits.prepared_guests:
-            cure = f"write at most {number - first}"
-            yield subject.at_number("uid-taken", ("identity", "uid_count"), message, cure)
-        cure = f"write {_free(accounts, [span for span, _ in reserved], count)}"
-        yield subject.at_number("uid-taken", ("identity", "first_uid"), message, cure)
-    for span, whose in reserved:
-        if first < span.stop and span.start < uids.stop:
+            most: dict[At, float] = {("identity", "uid_count"): number - first}
+            yield from subject.at_most("uid-taken", message, most)
+        yield subject.finding("uid-taken", first_at, message, f"write {free}")
+    for span, whose in reserved.items():
+        if _meets(uids, [span]):
             message = f"{span.start} to {span.stop - 1} are for {whose}"
-            cure = f"write {_free(accounts, [span for span, _ in reserved], count)}"
-            yield subject.at_number("uid-reserved", ("identity", "first_uid"), message, cure)
+            yield subject.finding("uid-reserved", first_at, message, f"write {free}")
+
+
+def _meets(uids: range, spans: list[range]) -> bool:
+    return any(uids.start < span.stop and span.start < uids.stop for span in spans)
 
 
 def _subordinate() -> dict[range, str]:
@@ -69,16 +74,6 @@ def _subordinate() -> dict[range, str]:
     found = {}
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/etc/subuid").read_text("utf-8").splitlines():
-            name, start, count = line.split(":")
-            found[range(int(start), int(start) + int(count))] = f"containers of {name}"
+            name, start, size = line.split(":")
+            found[range(int(start), int(start) + int(size))] = f"containers of {name}"
     return found
-
-
-def _free(accounts: dict[int, str], reserved: list[range], count: int) -> int:
-    """The first thousand from 5000 on that begins a range which nobody has."""
-    first = 5000
-    while any(first <= number < first + count for number in accounts) or any(
-        first < span.stop and span.start < first + count for span in reserved
-    ):
-        first += 1000
-    return first

@@ -37,50 +37,56 @@ import builtins
 import difflib
 from collections.abc import Iterator
 
-from sandbox.policy.document import At, Finding
-from tools.policy_lint.modules import exists, gives_beyond, is_trusted, pure
+from sandbox.policy.document import Finding
+from sandbox.policy.loader import Policy
+from tools.policy_lint.modules import exists, gives_beyond, is_library, is_trusted, pure
 from tools.policy_lint.subject import Subject
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Modules that are missing or impure, and preloaded names that are of no use."""
-    policy = subject.policy
-    assert policy
-    for where, module in subject.document.strings("allowed_imports"):
-        place, names = subject.document.place(where), policy.allowed_imports[module]
-        what = gives_beyond(module, names)
-        at: At = ("allowed_imports",)
-        if names is None and isinstance(subject.document.value["allowed_imports"][where[1]], dict):
-            message = f"{module} stands here in part, and as a whole on another line"
-            cure = "delete one of the two: the whole is in force"
-            yield subject.finding("import-twice", place, message, cure, module, at)
-        if what:
-            message = f"{module} gives programs {what}"
-            cure = "delete it, or accept it: # accept import-impure: REASON"
-            yield subject.finding("import-impure", place, message, cure, module, at)
-        if not exists(module):
-            message = f"this interpreter has no module {module}"
-            cure = _cure_of_missing(module)
-            yield subject.finding("import-missing", place, message, cure, module, at)
-        elif not what and not is_trusted(module, names):
-            message = f"{module} is not in the standard library, and its functions are not judged"
-            cure = "accept it when you have read it: # accept import-unreviewed: REASON"
-            yield subject.finding("import-unreviewed", place, message, cure, module, at)
-    for at, _ in subject.document.strings("preloaded"):
-        name, place = str(at[-1]), subject.document.place(at, key=True)
+    for at, module in subject.document.strings("allowed_imports"):
+        for rule, message, cure in _faults(
+            module, policy, is_part=(*at, module) in subject.document.keys
+        ):
+            yield subject.finding(rule, at, message, cure, module)
+    for name in policy.preloaded:
+        at = ("preloaded", name)
         if name in policy.dangerous_names:
             message = f"{name} may not be used by any program: dangerous_names has it"
             cure = "choose another name, or delete it"
-            yield subject.finding("preloaded-unusable", place, message, cure, name, at)
+            yield subject.finding("preloaded-unusable", at, message, cure)
         elif hasattr(builtins, name):
             message = f"{name} is a builtin, which programs would no longer find"
             cure = "delete it, or choose another name"
-            yield subject.finding("preloaded-shadows", place, message, cure, name, at)
+            yield subject.finding("preloaded-shadows", at, message, cure)
 
 
-def _cure_of_missing(module: str) -> str:
-    package, _, name = module.rpartition(".")
+def _faults(module: str, policy: Policy, *, is_part: bool) -> Iterator[tuple[str, str, str]]:
+    """Rule, message and cure of what is wrong with an entry for a module."""
+    names = policy.allowed_imports[module]
+    what = gives_beyond(module, names)
+    if names is None and is_part:
+        message = f"{module} stands here in part, and as a whole on another line"
+        yield "import-twice", message, "delete one of the two: the whole is in force"
+    if what:
+        cure = "delete it, or accept it: # accept import-impure: REASON"
+        yield "import-impure", f"{module} gives programs {what}", cure
+    if not exists(module):
+        yield "import-missing", f"this interpreter has no module {module}", _cure(module)
+    elif not what and not is_trusted(module, names):
+        message = f"{module} is not in the standard library, and its functions are not judged"
+        cure = "accept it when you have read it: # accept import-unreviewed: REASON"
+        yield "import-unreviewed", message, cure
+
+
+def _cure(missing: str) -> str:
+    if is_library(missing):
+        return (
+            "lint it where the libraries are: MATHS=1 tools/policy-lint FILE; or delete the entry"
+        )
+    package, _, name = missing.rpartition(".")
     if package and exists(package):
         return f"write `- {package}`, or `- {package}: [{name}]` for this name alone; or delete it"
-    near = difflib.get_close_matches(module, pure(), n=1, cutoff=0.82)
+    near = difflib.get_close_matches(missing, pure(), n=1, cutoff=0.82)
     return f"did you mean {near[0]}?" if near else "install it or delete the entry"

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sandbox.policy.document import At, Finding, dotted
+from sandbox.policy.loader import Policy
 from tools.policy_lint.subject import Subject
 
 _TELEGRAM_SECONDS = 60
@@ -54,37 +55,28 @@ _MOST: dict[At, tuple[int, str]] = {
 }
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """What the numbers alone tell, and the machine's memory."""
-    assert subject.policy
-    for bounds, rule, word in (
-        (_LEAST, "limit-too-small", "least"),
-        (_MOST, "limit-loose", "most"),
-    ):
+    number = subject.document.number
+    for rule, bounds, sign in (("limit-too-small", _LEAST, -1), ("limit-loose", _MOST, 1)):
         for at, (bound, why) in bounds.items():
-            value = subject.document.number(at)
-            if value is not None and (value < bound if word == "least" else value > bound):
-                message = f"{dotted(at)} is {value}, and {why}"
-                yield subject.at_number(rule, at, message, f"write at {word} {bound}")
-    limits, rlimits = subject.policy.limits, subject.policy.rlimits
-    seconds = limits.wall_seconds + limits.queue_seconds
-    for name, other in (
-        ("wall_seconds", limits.queue_seconds),
-        ("queue_seconds", limits.wall_seconds),
-    ):
-        most = _TELEGRAM_SECONDS - 1 - other
-        if seconds >= _TELEGRAM_SECONDS and most > 0:
-            message = f"a program may wait and run for {seconds} s"
-            cure = f"write at most {most}"
-            yield subject.at_number("wait-too-long", ("limits", name), message, cure)
-    guests, each, memory = limits.concurrent_guests, rlimits.address_space_mib, memory_mib()
-    for at, most in (
-        (("limits", "concurrent_guests"), memory // each),
-        (("rlimits", "address_space_mib"), memory // guests),
-    ):
-        if guests * each > memory and most > 0:
-            message = f"{guests} concurrent guests of {each} MiB exceed this machine's {memory} MiB"
-            yield subject.at_number("memory-overcommit", at, message, f"write at most {most}")
+            value = number(at)
+            if value is not None and sign * (value - bound) > 0:
+                cure = f"write at {'most' if sign > 0 else 'least'} {bound}"
+                yield subject.finding(rule, at, f"{dotted(at)} is {value}, and {why}", cure)
+    wall, queue = policy.limits.wall_seconds, policy.limits.queue_seconds
+    if wall + queue >= _TELEGRAM_SECONDS:
+        most: dict[At, float] = {("limits", "wall_seconds"): _TELEGRAM_SECONDS - 1 - queue}
+        most["limits", "queue_seconds"] = _TELEGRAM_SECONDS - 1 - wall
+        message = f"a program may wait and run for {wall + queue} s"
+        yield from subject.at_most("wait-too-long", message, most)
+    guests, each = policy.limits.concurrent_guests, policy.rlimits.address_space_mib
+    memory = memory_mib()
+    if guests * each > memory:
+        most = {("limits", "concurrent_guests"): memory / each}
+        most["rlimits", "address_space_mib"] = memory / guests
+        message = f"{guests} concurrent guests of {each} MiB exceed this machine's {memory} MiB"
+        yield from subject.at_most("memory-overcommit", message, most)
 
 
 def memory_mib(root: Path = Path("/sys/fs/cgroup")) -> int:

@@ -105,13 +105,3 @@ word-slow (error): A blocked word that may take very long to search for
     Example: - '(\w+\s?)+;'
     Cure: Bound its repetitions, and let each begin after something that it cannot match itself.
 """
-
-from collections.abc import Iterator
-
-from sandbox.policy.document import Finding
-from tools.policy_lint.subject import Subject
-
-
-def check(subject: Subject) -> Iterator[Finding]:
-    """What the loader found."""
-    yield from subject.document.findings

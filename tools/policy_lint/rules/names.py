@@ -30,8 +30,8 @@ from collections.abc import Iterator
 
 from sandbox.check.checker import check as violations
 from sandbox.policy.document import Finding
-from sandbox.policy.loader import did_you_mean
-from tools.policy_lint.modules import HARMLESS, REVEALING
+from sandbox.policy.loader import Policy, did_you_mean
+from tools.policy_lint.known import HARMLESS, KNOWN, REVEALING
 from tools.policy_lint.subject import Subject
 
 INTROSPECTION = (
@@ -43,41 +43,8 @@ INTROSPECTION = (
     types.CodeType,
 )
 _PREFIXES = ("f_", "gi_", "cr_", "ag_", "tb_", "co_")
-_UNSAFE_NAMES = (
-    "__builtins__ __class__ __code__ __closure__ __del__ __delattr__ __dict__ __getattr__"
-    " __getattribute__ __getinitargs__ __getnewargs__ __getnewargs_ex__ __getstate__ __globals__"
-    " __import__ __init_subclass__ __instancecheck__ __loader__ __mro__ __mro_entries__"
-    " __prepare__ __reduce__ __reduce_ex__ __setattr__ __setstate__ __spec__ __subclasscheck__"
-    " __subclasses__ __subclasshook__ __traceback__"
-)
-_UNSAFE = frozenset(_UNSAFE_NAMES.split())
-# What a class body may define and the builtin types do not.
-_MORE_NAMES = (
-    "__aenter__ __aexit__ __bytes__ __complex__ __copy__ __deepcopy__ __delete__ __enter__ __exit__"
-    " __fspath__ __get__ __ifloordiv__ __imatmul__ __imod__ __ipow__ __irshift__ __ilshift__"
-    " __itruediv__ __length_hint__ __match_args__ __matmul__ __missing__ __post_init__ __replace__"
-    " __rmatmul__ __set__ __set_name__ __slots__"
-)
-_MORE = frozenset(_MORE_NAMES.split())
-_RENAMED = {
-    "__cmp__": "__lt__",
-    "__div__": "__truediv__",
-    "__getslice__": "__getitem__",
-    "__idiv__": "__itruediv__",
-    "__long__": "__int__",
-    "__nonzero__": "__bool__",
-    "__rdiv__": "__rtruediv__",
-    "__unicode__": "__str__",
-}
-# Kinds whose attributes with two underscores lead to code, namespaces or classes; and those of
-# these attributes that hold text or a number.
+# Kinds whose attributes with two underscores lead to code, namespaces or classes.
 _LEADING = (types.FunctionType, types.MethodType, types.WrapperDescriptorType, type, BaseException)
-_DULL_NAMES = (
-    "__abstractmethods__ __basicsize__ __cause__ __dictoffset__ __doc__ __flags__ __itemsize__"
-    " __name__ __qualname__ __suppress_context__ __text_signature__ __type_params__"
-    " __weakrefoffset__"
-)
-_DULL = frozenset(_DULL_NAMES.split())
 _DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 _METHODS = (
     types.WrapperDescriptorType,
@@ -87,65 +54,64 @@ _METHODS = (
 )
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """What is missing from two lists, and methods that are unknown or unsafe."""
-    policy = subject.policy
-    assert policy
-    for name in sorted({*dir(builtins)} - HARMLESS - policy.dangerous_names):
-        is_function = callable(getattr(builtins, name)) and name.lstrip("_")[0].islower()
-        if is_function and (not name.startswith("_") or name == "__import__"):
-            message = f"dangerous_names lacks the builtin {name}, which is not known to be harmless"
-            cure = f"add `- {name}`"
-            yield subject.at_heading("name-missing", "dangerous_names", message, cure, name)
-    if "builtins" not in policy.dangerous_names:
-        message = "dangerous_names lacks builtins, the namespace of everything that it refuses"
-        cure = "add `- builtins`"
-        yield subject.at_heading("name-missing", "dangerous_names", message, cure, "builtins")
+    for name in sorted(_unjudged_builtins() - policy.dangerous_names):
+        message = f"dangerous_names lacks the builtin {name}, which is not known to be harmless"
+        if name == "builtins":
+            message = "dangerous_names lacks builtins, the namespace of everything that it refuses"
+        yield subject.finding(
+            "name-missing", ("dangerous_names",), message, f"add `- {name}`", name
+        )
     for name, why in sorted(_insides().items()):
         program = f"'{name}'" if name.startswith("__") else f"x.{name}"
         if name not in policy.dangerous_attrs and not violations(program, policy):
-            message = f"dangerous_attrs lacks {name}, which {why}"
-            cure = f"add `- {name}`"
-            yield subject.at_heading("attr-missing", "dangerous_attrs", message, cure, name)
-    known = _special_methods()
-    for name, _ in subject.entries("allowed_dunders"):
-        if name in _UNSAFE:
+            message, cure = f"dangerous_attrs lacks {name}, which {why}", f"add `- {name}`"
+            yield subject.finding("attr-missing", ("dangerous_attrs",), message, cure, name)
+    unsafe = set(KNOWN["names"]["unsafe"].split())
+    known = _special_methods() - unsafe
+    for name in subject.entries("allowed_dunders"):
+        at = ("allowed_dunders", name)
+        if name in unsafe:
             message = f"{name} acts in code that is not the program's"
-            yield subject.at_entry("dunder-unsafe", "allowed_dunders", name, message, "delete it")
+            yield subject.finding("dunder-unsafe", at, message, "delete it")
         elif name not in known:
-            meant = _RENAMED.get(name)
+            meant = KNOWN["renamed"].get(name)
             cure = f"did you mean {meant}?" if meant else did_you_mean(name, known, "delete it")
-            message = f"{name} is no special method"
-            yield subject.at_entry("dunder-unknown", "allowed_dunders", name, message, cure)
+            yield subject.finding("dunder-unknown", at, f"{name} is no special method", cure)
+
+
+def _unjudged_builtins() -> set[str]:
+    return {"__import__", "builtins"} | {
+        name
+        for name in {*dir(builtins)} - HARMLESS
+        if name[0].islower() and callable(getattr(builtins, name))
+    }
 
 
 def _insides() -> dict[str, str]:
     """Why each attribute of any value must be refused, on this interpreter."""
+    dull = KNOWN["names"]["dull"].split()
     spelt = {
         name: f"leads out of a {kind.__name__} where a text spells it"
         for kind in (*_LEADING, object)
         for name, value in vars(kind).items()
-        if name.startswith("__") and isinstance(value, _DESCRIPTORS) and name not in _DULL
+        if name.startswith("__") and isinstance(value, _DESCRIPTORS) and name not in dull
     }
-    return (
-        REVEALING
-        | spelt
-        | {
-            name: f"shows the inside of a {kind.__name__}"
-            for kind in INTROSPECTION
-            for name in dir(kind)
-            if name.startswith(_PREFIXES)
-        }
-    )
+    shown = {
+        name: f"shows the inside of a {kind.__name__}"
+        for kind in INTROSPECTION
+        for name in dir(kind)
+        if name.startswith(_PREFIXES)
+    }
+    return REVEALING | spelt | shown
 
 
 def _special_methods() -> set[str]:
     kinds = [kind for kind in vars(builtins).values() if isinstance(kind, type)]
-    kinds += INTROSPECTION
-    found = {
+    return set(KNOWN["names"]["more_methods"].split()) | {
         name
-        for kind in kinds
+        for kind in (*kinds, *INTROSPECTION)
         for name, value in vars(kind).items()
         if name.startswith("__") and isinstance(value, _METHODS)
     }
-    return (found | _MORE) - _UNSAFE

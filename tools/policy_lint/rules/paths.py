@@ -17,41 +17,38 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from sandbox.policy.document import Finding
+from sandbox.policy.loader import Policy
 from tools.policy_lint.subject import Subject
 
 # Where libraries and their data are; everything else holds what is none of a program's business.
 _SEVERAL = {"/usr/share", "/usr/local/lib", "/usr/local/share", "/usr/libexec", "/opt"}
 # Whole, these are libraries and nothing else.
 _WHOLE = {"/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64"}
-_PUBLIC = tuple(map(PurePosixPath, _SEVERAL | _WHOLE))
 # Absent in small images, where time zones are then missing and nothing else.
-_OPTIONAL = frozenset({"/usr/share/zoneinfo"})
+_OPTIONAL = "/usr/share/zoneinfo"
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, _: Policy) -> Iterator[Finding]:
     """Paths that show too much, or nothing."""
-    for path, _ in subject.entries("readable_paths"):
+    for path in subject.entries("readable_paths"):
         if path.startswith("@"):
             continue
-        resolved = os.path.realpath(path)
-        what = _exposed(path) or _exposed(resolved)
-        if what:
+        at, resolved = ("readable_paths", path), os.path.realpath(path)
+        if what := _exposed(path) or _exposed(resolved):
             leads = "" if resolved == path else f", which leads to {resolved},"
-            message = f"{path}{leads} shows {what}"
             cure = "delete it, or name the folder of the one library that is needed"
-            yield subject.at_entry("path-exposes", "readable_paths", path, message, cure)
-        elif path not in _OPTIONAL and not Path(path).exists():
+            yield subject.finding("path-exposes", at, f"{path}{leads} shows {what}", cure)
+        elif path != _OPTIONAL and not os.path.exists(path):
             message = f"{path} does not exist"
-            cure = "correct it, or delete it"
-            yield subject.at_entry("path-missing", "readable_paths", path, message, cure)
+            yield subject.finding("path-missing", at, message, "correct it, or delete it")
 
 
 def _exposed(path: str) -> str:
     """What a path shows beyond one library; empty for nothing."""
     pure = PurePosixPath(path)
-    if ".." in pure.parts or not any(pure.is_relative_to(public) for public in _PUBLIC):
+    if ".." in pure.parts or not any(pure.is_relative_to(public) for public in _SEVERAL | _WHOLE):
         return "more than libraries"
-    if pure in _PUBLIC and path not in _WHOLE:
+    if path in _SEVERAL:
         return "more than one library"
     if path.startswith("/opt/") and Path(path).is_dir():
         inside = sorted(entry.name for entry in Path(path).iterdir())[:4]

@@ -14,40 +14,36 @@ warm-up-fails (error): A prelude or warm-up program does not come to its end
 """
 
 from collections.abc import Iterator
-from itertools import chain
 
 from sandbox.check.checker import check as violations
-from sandbox.fork_server.zygote_process import SandboxUnavailable
 from sandbox.policy.document import PROGRAMS, Finding
 from sandbox.policy.libraries import libraries
+from sandbox.policy.loader import Policy
+from tools.policy_lint.guests import reason
+from tools.policy_lint.modules import exists
 from tools.policy_lint.subject import Subject
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Programs that the policy refuses, and programs that fail."""
-    assert subject.policy
-    programs = (subject.document.strings(field) for field in PROGRAMS)
-    for at, source in chain.from_iterable(programs):
-        place = subject.document.place(at)
-        if broken := violations(source, subject.policy):
-            message = f"line {broken[0].line} of this program: {broken[0].message}"
-            yield subject.finding("warm-up-refused", place, message, "delete it", source, at)
-            continue
-        if libraries(subject.policy):
-            message = "this program is tried only where libraries are imported"
-            cure = "try it: tools/calc --policy FILE 2+2"
-            yield subject.finding("not-tried", place, message, cure, source, at)
-            continue
-        try:
-            outcome = subject.guests.rehearse(source)
-        except SandboxUnavailable as error:
-            message = f"this program could not be tried: {error}"
+    programs = [one for field in PROGRAMS for one in subject.document.strings(field)]
+    missing = [name for name in libraries(policy) if not exists(name)]
+    sound = [source for _, source in programs if not violations(source, policy)]
+    outcomes = subject.guests.rehearse(sound) if sound and not missing else {}
+    for at, source in programs:
+        cure = "correct or delete it"
+        if source not in sound:
+            first = violations(source, policy)[0]
+            rule, message = "warm-up-refused", f"line {first.line} of this program: {first.message}"
+        elif missing:
+            rule = "not-tried"
+            message = f"this program was not tried: this interpreter has no module {missing[0]}"
+            cure = "run the lint where the libraries are: MATHS=1 tools/policy-lint FILE"
+        elif outcomes[source].kind == "unavailable":
+            rule, message = "not-tried", f"this program was not tried: {reason(outcomes[source])}"
             cure = "run the lint where the bot can run"
-            yield subject.finding("not-tried", place, message, cure, source, at)
+        elif outcomes[source].kind != "ok":
+            rule, message = "warm-up-fails", f"this program fails: {reason(outcomes[source])}"
+        else:
             continue
-        if outcome.kind != "ok":
-            reason = f"{outcome.kind.replace('_', ' ')}: {outcome.error}".rstrip(": ")
-            message = f"this program fails: {reason}"
-            yield subject.finding(
-                "warm-up-fails", place, message, "correct or delete it", source, at
-            )
+        yield subject.finding(rule, at, message, cure, source)

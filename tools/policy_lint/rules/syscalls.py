@@ -23,76 +23,33 @@ from collections.abc import Iterator
 from sandbox.kernel.syscalls import GROUPS, TABLES, expand
 from sandbox.policy.document import Finding
 from sandbox.policy.loader import Policy
+from tools.policy_lint.known import NEEDS, NOW_AND_THEN
 from tools.policy_lint.subject import Subject
 
-# Needed now and then, so that a guest may do without them for a while.
-NOW_AND_THEN = {
-    "clock_gettime": "time is read with it",
-    "exit": "programs end with it",
-    "exit_group": "programs end with it",
-    "futex": "locks wait with it",
-    "getrandom": "random numbers begin with it",
-    "madvise": "memory is given back with it",
-    "mprotect": "memory is prepared with it",
-    "mremap": "large lists grow with it",
-    "munmap": "memory is given back with it",
-    "rt_sigaction": "signals are prepared with it",
-    "rt_sigprocmask": "signals are held back with it",
-    "rt_sigreturn": "signals return with it",
-}
 
-# What a program must not be able to do, and the groups and calls that it would do it with.
-NEEDS = {
-    "reach the network": "@network-io",
-    "start processes and threads, and execute programs": "@spawn",
-    "signal other processes": "@signal-others",
-    "trace, watch and hold other processes": "@debug @other-processes",
-    "change limits and priorities": "@limits",
-    "write, link, delete and change files": "@file-write @sync",
-    "hold memory that no limit counts": "@memory",
-    "open, look up and read files": "@file-read mmap(address)",
-    "use up the timers and descriptors of a user": "@descriptors @timer",
-    "wait for events and signals": "@io-event @signal-wait",
-    "open files past every path check": "@file-handles",
-    "submit work past the filter (io_uring)": "@aio",
-    "share memory and messages with other processes": "@ipc",
-    "use the kernel's keyrings": "@keyring",
-    "lock memory, or make keys for it": "@memlock @pkey",
-    "become another user": "@credentials",
-    "make namespaces and mount file systems": "@mount @namespaces",
-    "loosen its own confinement": "@sandbox prctl(unsafe)",
-    "set the clock": "@clock",
-    "load kernel code, or end the kernel": "@module @reboot @swap",
-    "reach parts of the kernel that no calculation needs": "@cpu-emulation @kernel @obsolete",
-    "reach ports and devices": "@raw-io ioctl(unsafe) fcntl(unsafe)",
-    "watch what the machine and its users do": "@observe @page-cache",
-}
-
-
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """What the boundary needs and the list lacks; entries that only one machine knows."""
-    policy = subject.policy
-    assert policy
     for need, entries in NEEDS.items():
         for entry in entries.split():
             calls = expand([entry])
-            open_calls = sorted(call for call in calls if not _denies(policy, call))
-            if not open_calls:
+            if not (open_calls := sorted(call for call in calls if not _denies(policy, call))):
                 continue
             message = f"programs could {need}: {_listing(open_calls, len(calls))} not denied"
-            cure = f"add `- {_quoted(entry)}`"
-            bare = entry.removeprefix(
-                "@"
-            )  # a call that somebody wrote for the group, such as mount
-            if bare != entry and bare in policy.denied_syscalls:
-                cure = f"did you mean '{entry}'?"
-            here = bare if bare in policy.denied_syscalls else entry
-            yield subject.at_entry("syscall-missing", "denied_syscalls", here, message, cure)
-    for entry, _ in subject.entries("denied_syscalls"):
+            cure = f"add `- '{entry}'`" if entry.startswith("@") else f"add `- {entry}`"
+            call = entry.removeprefix("@")  # which somebody wrote for the group, such as mount
+            if call != entry and call in policy.denied_syscalls:
+                cure, entry = f"did you mean '{entry}'?", call  # noqa: PLW2901
+            yield subject.finding("syscall-missing", ("denied_syscalls", entry), message, cure)
+    for entry in subject.entries("denied_syscalls"):
+        at, name = ("denied_syscalls", entry), entry.partition("(")[0]
         if entry in NOW_AND_THEN:
             message = f"the interpreter needs {entry}: {NOW_AND_THEN[entry]}"
-            yield subject.at_entry("syscall-needed", "denied_syscalls", entry, message, "delete it")
-    yield from _one_machine(subject, policy)
+            yield subject.finding("syscall-needed", at, message, "delete it")
+        lacking = [machine for machine, table in TABLES.items() if name not in table]
+        if len(lacking) == 1 and not _has_sound_group(policy, entry):
+            message = f"{name} is unknown on {lacking[0]}, so that this denies nothing there"
+            cure = "delete it, or deny its like there too"
+            yield subject.finding("syscall-one-machine", at, message, cure)
 
 
 def _denies(policy: Policy, call: str) -> bool:
@@ -105,27 +62,6 @@ def _listing(calls: list[str], group: int) -> str:
     most = 4 if len(calls) == group else 20
     shown = ", ".join(calls[:most]) + (f" and {len(calls) - most} more" * (len(calls) > most))
     return f"{shown} {'is' if len(calls) == 1 else 'are'}"
-
-
-def _quoted(entry: str) -> str:
-    return f"'{entry}'" if entry.startswith("@") else entry
-
-
-def _one_machine(subject: Subject, policy: Policy) -> Iterator[Finding]:
-    for entry, _ in subject.entries("denied_syscalls"):
-        name = entry.partition("(")[0]
-        having = [machine for machine, table in TABLES.items() if name in table]
-        if entry.startswith("@") or len(having) != 1 or _has_sound_group(policy, entry):
-            continue
-        other = next(machine for machine in TABLES if machine not in having)
-        message = f"{name} is unknown on {other}, so that this denies nothing there"
-        yield subject.at_entry(
-            "syscall-one-machine",
-            "denied_syscalls",
-            entry,
-            message,
-            "delete it, or deny its like there too",
-        )
 
 
 def _has_sound_group(policy: Policy, entry: str) -> bool:

@@ -33,39 +33,24 @@ from typing import Any
 
 from sandbox.policy.document import Finding
 from sandbox.policy.loader import Policy
-from tools.policy_lint.benign import BENIGN
+from tools.policy_lint.examples import BENIGN
 from tools.policy_lint.subject import Subject
 
 # Private, but the only parser of regular expressions that agrees with the one that runs them.
 _PARSER: Any = importlib.import_module("re._parser")
+_COMPILER: Any = importlib.import_module("re._compiler")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Words that match innocent text, that match nothing, that are doubtful."""
-    policy = subject.policy
-    assert policy
     if not policy.blocked_words:
         cure = "bring back the words of the policy as it is shipped"
-        yield subject.at_heading("words-missing", "blocked_words", "no word is blocked", cure)
+        yield subject.finding("words-missing", ("blocked_words",), "no word is blocked", cure)
     innocent = list(_innocent(policy))
     for word in policy.blocked_words:
-        for what, text in innocent:
-            if match := word.search(text):
-                line = text.splitlines()[text[: match.start()].count("\n")] if text else ""
-                message = f"{word.pattern} matches {what} {line}".rstrip()
-                cure = r"add \b or more context to it, or delete it"
-                yield subject.at_entry("word-blocks", "blocked_words", word.pattern, message, cure)
-                break
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            tree = _PARSER.parse(word.pattern)
-        if caught:
-            message = f"{word.pattern}: {caught[0].message}"
-            cure = "put a backslash before a character that is meant as itself, or delete it"
-            yield subject.at_entry("word-doubtful", "blocked_words", word.pattern, message, cure)
-        for reason, cure in _futile(word, tree):
-            message = f"{word.pattern} will never match what is meant: {reason}"
-            yield subject.at_entry("word-never", "blocked_words", word.pattern, message, cure)
+        for rule, message, cure in _faults(word, innocent):
+            at = ("blocked_words", word.pattern)
+            yield subject.finding(rule, at, f"{word.pattern}{message}", f"{cure}, or delete it")
 
 
 def _innocent(policy: Policy) -> Iterator[tuple[str, str]]:
@@ -80,42 +65,58 @@ def _innocent(policy: Policy) -> Iterator[tuple[str, str]]:
     yield "the empty program", ""
 
 
-def _futile(word: re.Pattern[str], tree: Any) -> Iterator[tuple[str, str]]:
-    """Why a word matches nothing that anybody would write, and the cure."""
-    if ("\\", "LITERAL") in ((chr(a) if isinstance(a, int) else "", str(n)) for n, a in tree):
-        yield "it looks for a backslash", "in 'single quotes' write one backslash, or delete it"
-        return
+def _faults(
+    word: re.Pattern[str], innocent: list[tuple[str, str]]
+) -> Iterator[tuple[str, str, str]]:
+    """Rule, message and cure of what is wrong with a word."""
+    for what, text in innocent:
+        if match := word.search(text):
+            line = text.splitlines()[text[: match.start()].count("\n")] if text else ""
+            message = f" matches {what} {line}".rstrip()
+            yield "word-blocks", message, r"add \b or more context to it"
+            break
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tree = _PARSER.parse(word.pattern)
+    if caught:
+        cure = "put a backslash before a character that is meant as itself"
+        yield "word-doubtful", f": {caught[0].message}", cure
+    never = " will never match what is meant:"
     samples = _samples(tree)
-    if samples and not any(word.search(text) for text in samples):
-        cure = "put a backslash before `^` or `$` that is meant as itself, or delete it"
-        yield f"not {samples[0]!r}, nor anything else", cure
+    if any(str(kind) == "LITERAL" and chr(argument) == "\\" for kind, argument in tree):
+        cure = "in 'single quotes' write one backslash"
+        yield "word-never", f"{never} it looks for a backslash", cure
+    elif samples and not any(word.search(text) for text in samples):
+        cure = "put a backslash before `^` or `$` that is meant as itself"
+        yield "word-never", f"{never} not {samples[0]!r}, nor anything else", cure
 
 
 def _samples(tree: Any) -> list[str]:
     """A few texts of the parts of a pattern in a row; none where it looks ahead."""
     texts = [""]
-    for name, argument in tree:
-        kind = str(name)
-        if kind == "LITERAL":
-            options = [chr(argument)]
-        elif kind in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-            options = [text * max(argument[0], 1) for text in _samples(argument[2])]
-        elif kind == "SUBPATTERN":
-            options = _samples(argument[3])
-        elif kind == "BRANCH":
-            options = [text for branch in argument[1] for text in _samples(branch)]
-        elif kind == "ASSERT" and argument[0] < 0:
-            options = _samples(argument[1])
-        elif kind == "AT" or (kind == "ASSERT_NOT" and (argument[0] < 0 or not argument[1])):
-            options = [""]
-        elif kind == "FAILURE":
-            options = ["anything"]
-        elif kind in {"IN", "ANY", "NOT_LITERAL", "CATEGORY"}:
-            node = _PARSER.SubPattern(_PARSER.parse("").state, [(name, argument)])
-            compiled: Any = importlib.import_module("re._compiler")
-            pattern = compiled.compile(node, re.DOTALL)
-            options = [c for c in map(chr, range(32, 0x250)) if pattern.fullmatch(c)][:2]
-        else:
-            return []
+    for kind, argument in tree:
+        match str(kind):
+            case "LITERAL":
+                options = [chr(argument)]
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                options = [text * max(argument[0], 1) for text in _samples(argument[2])]
+            case "SUBPATTERN":
+                options = _samples(argument[3])
+            case "BRANCH":
+                options = [text for branch in argument[1] for text in _samples(branch)]
+            case "ASSERT" if argument[0] < 0:
+                options = _samples(argument[1])
+            case "AT":
+                options = [""]
+            case "ASSERT_NOT" if argument[0] < 0 or not argument[1]:
+                options = [""]
+            case "FAILURE":
+                options = ["anything"]
+            case "IN" | "ANY" | "NOT_LITERAL" | "CATEGORY":
+                one = _PARSER.SubPattern(_PARSER.parse("").state, [(kind, argument)])
+                pattern = _COMPILER.compile(one, re.DOTALL)
+                options = [c for c in map(chr, range(32, 0x250)) if pattern.fullmatch(c)][:2]
+            case _:
+                return []
         texts = [text + option for text in texts for option in options[:4]][:16]
     return texts
