@@ -64,6 +64,7 @@ _CALM_SECONDS = 0.004
 _WATCH_SECONDS = 0.1
 
 _REHEARSALS = 50  # enough for the interpreter to specialise the code
+_WARM_UPS = 3  # more gain nothing
 _NO_STEPS = (("rehearsal", os.getpid, ()),) * 8
 
 # Modules that the interpreter imports on its own while a program runs, which opens no file; text
@@ -96,9 +97,9 @@ class _Zygote:
     def __init__(self, control: _socket.socket, config: protocol.Configuration) -> None:
         self.control = control
         self.config = config
-        self.descriptors = -1  # a folder of links to what this process has open
+        self.process = -1
         if config["has_libraries"]:  # later there is no /proc
-            self.descriptors = os.open("/proc/self/fd", os.O_RDONLY)
+            self.process = os.open("/proc/self", os.O_RDONLY)
         self.world = _world(config)
         self.prelude_names: list[str] = []
         self.rlimits = tuple((which, limit) for which, limit in config["rlimits"])
@@ -106,6 +107,7 @@ class _Zygote:
         self.ruleset: tuple[int, int] | None = None
         self.steps: list[tuple[confine.Step, ...]] = []  # by identity
         self.random_sources: list[random.Random] = []
+        self.random_states: list[ctypes.Array[ctypes.c_char]] = []
         self.numbers = itertools.count()
         # One uid each, from the first of the policy's range; reused as late as possible.
         self.identities = deque(range(config["uid_count"]))
@@ -130,7 +132,8 @@ class _Zygote:
         )
         for program in self.config["warm_up"]:
             self._try_a_guest(steps, "warm_up", program)
-        for program in (*self.config["warm_up"], *[("", "2+2")] * _REHEARSALS):
+        warm_up = self.config["warm_up"] * _WARM_UPS
+        for program in (*warm_up, *[("", "2+2")] * _REHEARSALS):
             _rehearse("warm_up", program, self.world.main.__dict__.copy(), self.world.show)
             confine.apply(_NO_STEPS)
         if self.config["has_libraries"]:
@@ -138,9 +141,11 @@ class _Zygote:
 
             libraries.forget_drawing()
             known = {self.control.fileno(), self.poll.fileno(), *(self.ruleset or ())[:1]}
-            if files := libraries.open_files(self.descriptors, known):
+            if files := libraries.open_files(self.process, known):
                 raise confine.LayerError("warm_up", f"files are left open: {', '.join(files)}")
-            os.close(self.descriptors)
+            self.random_states = libraries.random_states()
+            libraries.join_pages(self.process)
+            os.close(self.process)
         self.random_sources = [o for o in gc.get_objects() if isinstance(o, random.Random)]
         self._seed()
 
@@ -354,8 +359,8 @@ class _Zygote:
         """Give the next guest random numbers of its own; itself it would copy pages for them."""
         for source in self.random_sources:
             _random.Random.seed(source, int.from_bytes(os.urandom(32)))
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed()
+        for state in self.random_states:
+            state[:] = os.urandom(len(state))
 
     def _abandon(self, status: int) -> None:
         self.poll.unregister(status)

@@ -7,9 +7,9 @@ from sandbox.fork_server.libraries import open_files
 
 
 def test_a_librarys_own_file_is_not_left_open(tmp_path: Path) -> None:
-    folder = os.open("/proc/self/fd", os.O_RDONLY)
-    before = open_files(folder, ())
+    process = os.open("/proc/self", os.O_RDONLY)
+    before = open_files(process, ())
     with (tmp_path / "libffi.so.8").open("w"), (tmp_path / "left").open("w"):
-        found = open_files(folder, ())
-    os.close(folder)
+        found = open_files(process, ())
+    os.close(process)
     assert {*found} - {*before} == {str(tmp_path / "left")}
