@@ -360,7 +360,7 @@ class _Zygote:
         for source in self.random_sources:
             _random.Random.seed(source, int.from_bytes(os.urandom(32)))
         for state in self.random_states:
-            state[:] = os.urandom(len(state))
+            state.raw = os.urandom(len(state))
 
     def _abandon(self, status: int) -> None:
         self.poll.unregister(status)
