@@ -49,8 +49,7 @@ def create_app(
     health and metrics of edits to the policy.
     """
     me = Identity(settings.bot_id, settings.bot_username or None)
-    fetch = api.fetch_text if api else None
-    bot = Bot(sandbox, store, me, settings.token, fetch, natural)
+    bot = Bot(sandbox, store, me, settings.token, api.fetch_text if api else None, natural)
     texts = Signed(store, settings.token)
     delivery = ApiDelivery(bot, store, texts, api) if api else None
     answer = delivery.accept if delivery else Deduplication(bot, texts, Leases(store)).answer
@@ -100,10 +99,14 @@ def _app() -> App:
     watch = PolicyWatch(sandbox, settings.policy_path, os.environ.get(LAST_GOOD_POLICY))
     if not settings.webhook_secret:
         log.warning("no TOKEN in %s: the bot answers anybody, for a trial", settings.config_path)
-    if settings.token and not settings.bot_username:
-        settings = replace(settings, bot_username=_ask_name(settings))
-    api = _api(settings, timeout=2) if settings.delivery == "api" else None
-    app = create_app(settings, sandbox, store, api, watch)
+    api = None
+    if settings.token and (settings.delivery == "api" or not settings.bot_username):
+        from function.telegram.client import BotApi  # 30 ms, which few need
+
+        api = BotApi(settings.token, settings.telegram_api_url, timeout=2)
+    if api and not settings.bot_username:
+        settings = replace(settings, bot_username=_ask_name(api))
+    app = create_app(settings, sandbox, store, api if settings.delivery == "api" else None, watch)
     watch.start()
     layers = sandbox.status()["layers"]
     events.emit(
@@ -137,15 +140,8 @@ def _started(settings: Settings, policy: Path) -> Sandbox:
     return sandbox
 
 
-def _api(settings: Settings, **timeout: float) -> BotApi:
-    from function.telegram.client import BotApi
-
-    return BotApi(settings.token, settings.telegram_api_url, **timeout)
-
-
-def _ask_name(settings: Settings) -> str:
+def _ask_name(api: BotApi) -> str:
     """The bot's user name, or "" where Telegram does not answer soon: the start must not hang."""
-    api = _api(settings, timeout=3)
     try:
         return str(api.call("getMe", answer_seconds=3)["username"]).lower()
     except BotApiError as error:

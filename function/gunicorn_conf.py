@@ -49,16 +49,6 @@ class logger_class(glogging.Logger):  # type: ignore[misc]  # noqa: N801  gunico
             logs.configure(os.environ.get("LOG_FORMAT") or "text")
 
 
-def _graceful_timeout() -> float:
-    """A program in flight may take all its time, under the policy at start; then it is sent."""
-    try:
-        return longest_answer_seconds(load_policy(_policy)) + 2
-    except (PolicyError, OSError):  # refused when the sandbox starts
-        return 30
-
-
-_policy = Path(os.environ.get("POLICY_PATH") or Settings.policy_path)
-
 wsgi_app = "function.app:get_app()"
 
 # One process: one sandbox, one set of limits. Programs run in processes of their own anyway.
@@ -67,7 +57,10 @@ worker_class = Worker
 threads = machine.THREADS
 keepalive = 75  # seconds; longer than the idle time of the usual proxies
 worker_connections = machine.connections(1000)
-graceful_timeout = int(_graceful_timeout())
+graceful_timeout = 30  # of a policy that is refused when the sandbox starts
+with contextlib.suppress(PolicyError, OSError):  # a program in flight may take all its time
+    _policy = load_policy(Path(os.environ.get("POLICY_PATH") or Settings.policy_path))
+    graceful_timeout = int(longest_answer_seconds(_policy) + 2)
 control_socket_disable = True
 # The heartbeat file must be writable, and memory is best.
 _folders = (folder for folder in ("/dev/shm", "/tmp") if os.access(folder, os.W_OK))  # nosec B108
@@ -79,19 +72,16 @@ _STALLED_AFTER = struct.pack("ll", 10, 0)  # a timeval: seconds, microseconds; s
 def on_starting(server: Any) -> None:
     """Refuse to start where something is lacking, with the reason in one line."""
     server.APP_LOAD_ERROR = function.app.CANNOT_START  # what a worker ends with that never can
-    log_format, metrics_at = (os.environ.get(name) for name in ("LOG_FORMAT", "METRICS"))
     try:
-        logs.configure(log_format or "text")
+        logs.configure(os.environ.get("LOG_FORMAT") or "text")
         if worker_tmp_dir is None:
             raise machine.Shortage("neither /dev/shm nor /tmp can be written: mount a tmpfs there")
-        machine.check_memory()
-        machine.check_tasks()
-        machine.check_descriptors()
-        if metrics_at:
+        machine.check()
+        if address := load_settings(os.environ).metrics:
             from function.observability import metrics
 
-            metrics.listen(metrics_at)
-    except (ValueError, machine.Shortage) as error:
+            metrics.check(address)
+    except ValueError as error:
         server.log.critical("%s", error)
         sys.exit(function.app.CANNOT_START)
     with contextlib.suppress(OSError):

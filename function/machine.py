@@ -1,5 +1,6 @@
 """What the service needs of the machine, and the sentence for each that it lacks."""
 
+import math
 import resource
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,14 +8,14 @@ from pathlib import Path
 
 THREADS = 64  # that serve; more than may run programs at once, so that no refusal waits for them
 MEMORY_MIB = 64  # seen: answers under load with as much; 57 at rest
-OTHER_TASKS = 16  # processes and threads besides those that serve; seen: 9 at rest
+TASKS = THREADS + 16  # processes and threads; seen besides those that serve: 9 at rest
 OTHER_DESCRIPTORS = 192  # besides connections: pipes of guests, calls, files; seen: 60
 FEWEST_CONNECTIONS = 64
 
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
-class Shortage(Exception):
+class Shortage(ValueError):
     """The service cannot run here; the text is one line: what is lacking, and how much it needs."""
 
 
@@ -28,39 +29,30 @@ def connections(most: int) -> int:
     return max(FEWEST_CONNECTIONS, min(most, soft - OTHER_DESCRIPTORS))
 
 
-def check_descriptors() -> None:
-    """Raise Shortage where there are too few descriptors for the fewest connections."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < (fewest := OTHER_DESCRIPTORS + FEWEST_CONNECTIONS):
+def check() -> None:
+    """Raise Shortage where the limits of this process or its control group are too low."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files < (fewest := OTHER_DESCRIPTORS + FEWEST_CONNECTIONS):
         raise Shortage(
-            f"only {soft} files may be open: allow at least {fewest}"
+            f"only {files} files may be open: allow at least {fewest}"
             " (ulimit -n, LimitNOFILE of systemd, --ulimit nofile of docker)"
         )
-
-
-def check_memory() -> None:
-    """Raise Shortage where the control group allows less than the service takes at rest."""
-    most = min(_limits("memory", "memory.max", "memory.limit_in_bytes"), default=None)
-    if most is not None and most < MEMORY_MIB << 20:
+    memory = min(_limits("memory", "memory.max", "memory.limit_in_bytes"), default=math.inf)
+    if memory < MEMORY_MIB << 20:
         raise Shortage(
-            f"only {most >> 20} MiB of memory may be used: allow at least {MEMORY_MIB}, and what"
-            " programs may use (rlimits.address_space_mib of the policy, for each at once)"
+            f"only {int(memory) >> 20} MiB of memory may be used: allow at least {MEMORY_MIB}, and"
+            " what programs may use (rlimits.address_space_mib of the policy, for each at once)"
         )
-
-
-def check_tasks() -> None:
-    """Raise Shortage where the control group allows fewer processes and threads than needed."""
-    most = min(_limits("pids", "pids.max"), default=None)
-    if most is not None and most < THREADS + OTHER_TASKS:
+    if min(_limits("pids", "pids.max"), default=math.inf) < TASKS:
         raise too_few_tasks()
 
 
 def too_few_tasks() -> Shortage:
     """Return what to say where no further thread or process can be started."""
     return Shortage(
-        f"too few processes and threads may be started: allow at least {THREADS + OTHER_TASKS}, and"
-        " twice the policy's concurrent and prepared guests (--pids-limit of docker, TasksMax of"
-        " systemd, podPidsLimit of Kubernetes, ulimit -u)"
+        f"too few processes and threads may be started: allow at least {TASKS}, and twice the"
+        " policy's concurrent and prepared guests (--pids-limit of docker, TasksMax of systemd,"
+        " podPidsLimit of Kubernetes, ulimit -u)"
     )
 
 

@@ -1,19 +1,6 @@
 """Settings: what the environment and the secrets file say, checked once at start.
 
-Environment:
-  CONFIG_PATH       the secrets file; default /secrets/config.json, which may be absent
-  POLICY_PATH       what programs may do; default policy.yaml beside this folder
-  DELIVERY          reply (default): answers travel in the webhook's responses;
-                    api: by calls of their own, so that edits, files and long output work too
-  TELEGRAM_API_URL  another Bot API server, such as a local one; default https://api.telegram.org
-  STORE             what is remembered is kept in this file, or at redis://HOST:PORT
-  METRICS           HOST:PORT at which Prometheus may ask, such as 127.0.0.1:9100; default: nowhere
-  LOG_FORMAT        text (default) or json
-
-Secrets file, a JSON object:
-  TOKEN             from @BotFather; without it the bot answers anybody, for a trial
-  WEBHOOK_SECRET    what callers must know; 1 to 256 of A-Z a-z 0-9 _ -; else made from the token
-  BOT_USERNAME      the bot's name; else Telegram is asked once
+README.md beside this has the variables and the file's keys.
 """
 
 import hashlib
@@ -25,10 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
 
 ROOT = Path(__file__).resolve().parent.parent
-KEYS = {"TOKEN", "WEBHOOK_SECRET", "BOT_USERNAME"}
+# Of the secrets file, each with its form and the cure of another.
+KEYS = {
+    "TOKEN": (r"\d+:[A-Za-z0-9_-]+", "copy it from @BotFather"),
+    "WEBHOOK_SECRET": (
+        r"[A-Za-z0-9_-]{1,256}",
+        "use 1 to 256 letters, digits, _ and -, or leave it out",
+    ),
+    "BOT_USERNAME": (r"@?[A-Za-z0-9_]{3,32}", "write the name that @BotFather shows"),
+}
 
 
 class SettingsError(ValueError):
@@ -45,10 +39,10 @@ class Settings:
 
     config_path: Path = Path("/secrets/config.json")
     policy_path: Path = ROOT / "policy.yaml"
-    delivery: Literal["reply", "api"] = "reply"
+    delivery: str = "reply"  # or api
     telegram_api_url: str = "https://api.telegram.org"
     store: str = ""
-    metrics: str = ""
+    metrics: tuple[str, int] | None = None  # host and port
     token: str = field(default="", repr=False)
     webhook_secret: str = field(default="", repr=False)
     gateway_secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -63,27 +57,10 @@ class Settings:
 def load_settings(environment: Mapping[str, str]) -> Settings:
     """Read the environment and the secrets file. Raises SettingsError."""
     path = Path(environment.get("CONFIG_PATH") or Settings.config_path)
-    config = _read(path, may_be_absent=not environment.get("CONFIG_PATH"))
-    for key in config.keys() - KEYS:
-        close = get_close_matches(key.upper(), KEYS, 1, 0.5)
-        cure = f"did you mean {close[0]}?" if close else f"write one of {', '.join(sorted(KEYS))}"
-        raise SettingsError(f"{path}: {key!r} is no key of this file: {cure}")
-    token = _checked(config, path, "TOKEN", r"\d+:[A-Za-z0-9_-]+", "copy it from @BotFather")
-    secret = _checked(
-        config,
-        path,
-        "WEBHOOK_SECRET",
-        r"[A-Za-z0-9_-]{1,256}",
-        "use 1 to 256 letters, digits, _ and -, or leave it out",
-    ) or _derived_secret(token)
-    username = _checked(
-        config,
-        path,
-        "BOT_USERNAME",
-        r"@?[A-Za-z0-9_]{3,32}",
-        "write the name that @BotFather shows",
-    )
-    delivery = environment.get("DELIVERY") or "reply"
+    secrets = _secrets(path, may_be_absent=not environment.get("CONFIG_PATH"))
+    token = secrets["TOKEN"]
+    webhook_secret = secrets["WEBHOOK_SECRET"] or _derived_secret(token)
+    delivery = environment.get("DELIVERY") or Settings.delivery
     if delivery not in ("reply", "api"):
         raise SettingsError(f"DELIVERY is {delivery!r}: set it to reply or api")
     if delivery == "api" and not token:
@@ -91,18 +68,40 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     api_url = environment.get("TELEGRAM_API_URL") or Settings.telegram_api_url
     if not re.match(r"https?://[^/]", api_url):
         raise SettingsError(f"TELEGRAM_API_URL is {api_url!r}: write it as http://HOST:PORT")
+    metrics = environment.get("METRICS", "")
+    host, _, port = metrics.rpartition(":")
+    if metrics and not (host and port.isdecimal()):
+        raise SettingsError(
+            f"METRICS is {metrics!r}: write it as HOST:PORT, such as 127.0.0.1:9100"
+        )
     return Settings(
         config_path=path,
         policy_path=Path(environment.get("POLICY_PATH") or Settings.policy_path),
-        delivery=delivery,  # type: ignore[arg-type]
+        delivery=delivery,
         telegram_api_url=api_url.rstrip("/"),
         store=environment.get("STORE", ""),
-        metrics=environment.get("METRICS", ""),
+        metrics=(host, int(port)) if metrics else None,
         token=token,
-        webhook_secret=secret,
-        gateway_secrets=tuple(filter(None, (secret, token))),
-        bot_username=username.lstrip("@").lower(),
+        webhook_secret=webhook_secret,
+        gateway_secrets=tuple(filter(None, (webhook_secret, token))),
+        bot_username=secrets["BOT_USERNAME"].lstrip("@").lower(),
     )
+
+
+def _secrets(path: Path, *, may_be_absent: bool) -> dict[str, str]:
+    """The value of every key of the secrets file; "" for what is not set."""
+    config = _read(path, may_be_absent=may_be_absent)
+    for key in config.keys() - KEYS.keys():
+        close = get_close_matches(key.upper(), KEYS, 1, 0.5)
+        cure = f"did you mean {close[0]}?" if close else f"write one of {', '.join(sorted(KEYS))}"
+        raise SettingsError(f"{path}: {key!r} is no key of this file: {cure}")
+    secrets = {}
+    for key, (form, cure) in KEYS.items():
+        value = config.get(key, "")
+        if not isinstance(value, str) or (value and not re.fullmatch(form, value)):
+            raise SettingsError(f"{path}: {key} is not valid: {cure}")
+        secrets[key] = value
+    return secrets
 
 
 def _read(path: Path, *, may_be_absent: bool) -> Mapping[str, object]:
@@ -136,13 +135,6 @@ def _cure(path: Path, error: OSError) -> str:
     if closed:
         return f"uid {uid} may not enter {closed}: mount a folder of its own there (chown)"
     return f"make it readable for uid {uid} (chown), or set CONFIG_PATH"
-
-
-def _checked(config: Mapping[str, object], path: Path, key: str, pattern: str, cure: str) -> str:
-    value = config.get(key, "")
-    if value == "" or (isinstance(value, str) and re.fullmatch(pattern, value)):
-        return str(value)
-    raise SettingsError(f"{path}: {key} is not valid: {cure}")
 
 
 def _derived_secret(token: str) -> str:

@@ -1,6 +1,6 @@
 """Serves the bot on this machine with gunicorn; Ctrl-C ends it.
 
-Settings are in the environment (see function/settings.py). Exits with 0 so ended, 1 if it cannot
+Settings are in the environment (see function/README.md). Exits with 0 so ended, 1 if it cannot
 listen, 2 if it cannot start; the log says why.
 """
 

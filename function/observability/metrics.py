@@ -6,15 +6,16 @@ Counters follow the events; gauges are read when somebody asks. Loaded only wher
 import logging
 import os
 import socket
+import socketserver
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from socketserver import ThreadingMixIn
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from wsgiref.simple_server import WSGIRequestHandler
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.registry import Collector
 
 from function import __version__
@@ -26,43 +27,20 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 Status = Callable[[], Mapping[str, Any]]
 
-_listening: dict[str, socket.socket] = {}
 
+def check(address: tuple[str, int]) -> None:
+    """Raise ValueError where METRICS cannot be served at.
 
-def listen(address: str) -> socket.socket:
-    """Return a socket that listens at HOST:PORT, the same each time. Raises ValueError.
-
-    Called in the master: workers inherit it, so that one may begin before another has ended. A
-    master that replaces another (SIGUSR2) shares the address with it, and no other program does.
+    A master that replaces another (SIGUSR2) shares the address with it.
     """
-    if address in _listening:
-        return _listening[address]
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ValueError(f"METRICS is {address!r}: write it as HOST:PORT, such as 127.0.0.1:9100")
     try:
         if "GUNICORN_PID" not in os.environ:
-            _bind(host, int(port), is_shared=False).close()  # fails where another program listens
-        _listening[address] = _bind(host, int(port), is_shared=True)
+            socket.create_server(address).close()  # fails where another program listens
     except (OSError, OverflowError) as error:
-        raise ValueError(f"METRICS is {address!r}, and there it cannot serve: {error}") from None
-    return _listening[address]
+        raise ValueError(f"METRICS is {address}, and there it cannot serve: {error}") from None
 
 
-def _bind(host: str, port: int, *, is_shared: bool) -> socket.socket:
-    listening = socket.socket()
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, is_shared)
-        listening.bind((host, port))
-        listening.listen()
-    except BaseException:
-        listening.close()
-        raise
-    return listening
-
-
-def serve(address: str, **statuses: Status | None) -> None:
+def serve(address: tuple[str, int], **statuses: Status | None) -> None:
     """Answer Prometheus at an address from now on, in a thread of its own.
 
     `sandbox`, `policy`, `store` and `outbox` return the status of what bears that name.
@@ -77,17 +55,19 @@ def serve(address: str, **statuses: Status | None) -> None:
         body = answer(environ | {"REQUEST_METHOD": "GET"} if is_head else environ, start_response)
         return [] if is_head else body
 
-    server = _Server(("", 0), _Silent, bind_and_activate=False)
-    server.socket.close()
-    server.socket = listen(address)
-    server.setup_environ()
+    server = _Server(address, _Silent)
     server.set_app(answer_head_too)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
 
 
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
+class _Server(ThreadingWSGIServer):
+    allow_reuse_port = True  # a worker begins before the one that it replaces has ended
     server_name, server_port = "calcubot", 0
+
+    def server_bind(self) -> None:
+        """Bind without asking for a name of the address, which may take seconds."""
+        socketserver.TCPServer.server_bind(self)
+        self.setup_environ()
 
 
 class _Silent(WSGIRequestHandler):

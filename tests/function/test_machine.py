@@ -27,29 +27,35 @@ def test_the_limit_of_descriptors_is_raised_as_far_as_needed(files: list[tuple[i
 
 
 def test_fewer_descriptors_make_fewer_connections_and_too_few_are_refused(
-    files: list[tuple[int, int]],
+    files: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(machine, "_limits", lambda *_: iter(()))
     files.append((256, 512))
     assert machine.connections(1000) == 512 - machine.OTHER_DESCRIPTORS
-    machine.check_descriptors()
+    machine.check()
     files.append((64, 64))
     with pytest.raises(machine.Shortage, match="only 64 files may be open: allow at least 256"):
-        machine.check_descriptors()
+        machine.check()
 
 
-def test_limits_of_the_control_group_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = {"memory": [1 << 40, 32 << 20], "pids": [60, 1000]}
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"memory": [1 << 40, 32 << 20], "pids": [80]}, r"only 32 MiB .*: allow at least 64"),
+        ({"memory": [64 << 20], "pids": [60, 1000]}, r"too few processes .*: allow at least 80"),
+    ],
+)
+def test_limits_of_the_control_group_are_compared(
+    monkeypatch: pytest.MonkeyPatch, limits: dict[str, list[int]], told: str
+) -> None:
     monkeypatch.setattr(machine, "_limits", lambda controller, *_: iter(limits[controller]))
-    with pytest.raises(machine.Shortage, match=r"only 32 MiB .*: allow at least 64"):
-        machine.check_memory()
-    with pytest.raises(machine.Shortage, match=r"too few processes .*: allow at least 80"):
-        machine.check_tasks()
-    limits |= {"memory": [64 << 20], "pids": [80]}
-    machine.check_memory()
-    machine.check_tasks()
+    with pytest.raises(machine.Shortage, match=told):
+        machine.check()
 
 
-def test_without_limits_nothing_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_limits", lambda *_: iter(()))
-    machine.check_memory()
-    machine.check_tasks()
+@pytest.mark.parametrize("limits", [{"memory": [64 << 20], "pids": [80]}, {}])
+def test_with_enough_and_without_limits_nothing_is_lacking(
+    monkeypatch: pytest.MonkeyPatch, limits: dict[str, list[int]]
+) -> None:
+    monkeypatch.setattr(machine, "_limits", lambda controller, *_: iter(limits.get(controller, ())))
+    machine.check()

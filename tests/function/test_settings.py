@@ -40,6 +40,7 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
         DELIVERY="api",
         TELEGRAM_API_URL="http://localhost:8081/",
         STORE="/s",
+        METRICS="127.0.0.1:9100",
     )
     assert settings == Settings(
         config_path=settings.config_path,
@@ -47,6 +48,7 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
         delivery="api",
         telegram_api_url="http://localhost:8081",
         store="/s",
+        metrics=("127.0.0.1", 9100),
         token=TOKEN,
         webhook_secret="s-1",
         gateway_secrets=("s-1", TOKEN),
@@ -85,6 +87,7 @@ def test_secrets_are_not_in_what_is_printed(tmp_path: Path) -> None:
         ({}, {"DELIVERY": "pigeon"}, "DELIVERY is 'pigeon': set it to reply or api"),
         ({}, {"DELIVERY": "api"}, "DELIVERY=api needs TOKEN"),
         ({}, {"TELEGRAM_API_URL": "localhost"}, "TELEGRAM_API_URL is 'localhost'"),
+        *(({}, {"METRICS": at}, "METRICS is") for at in ("9100", ":9100", "h:", "h:x")),
     ],
 )
 def test_a_mistake_is_refused_in_one_line(
