@@ -16,14 +16,14 @@ from function.delivery.deduplicate import Deduplication
 from function.delivery.lease import Leases
 from function.errors import BotApiError
 from function.http.gateway import Inline, Message
-from function.http.health import Health, Live
+from function.http.health import Health
 from function.http.page import Page
 from function.http.response import App, RequestLog, add_error_handlers
 from function.http.webhook import Webhook
 from function.observability import events
 from function.settings import Settings, load_settings
 from function.state import Store, open_store
-from function.state.signed import Signed
+from function.state.signed import signed
 from function.telegram.types import Identity
 from sandbox import PolicyError, PolicyWatch, Sandbox, SandboxUnavailable, load_policy
 
@@ -50,7 +50,7 @@ def create_app(
     """
     me = Identity(settings.bot_id, settings.bot_username or None)
     bot = Bot(sandbox, store, me, settings.token, api.fetch_text if api else None, natural)
-    texts = Signed(store, settings.token)
+    texts = signed(store, settings.token)
     delivery = ApiDelivery(bot, store, texts, api) if api else None
     answer = delivery.accept if delivery else Deduplication(bot, texts, Leases(store)).answer
     if delivery:
@@ -74,7 +74,7 @@ def create_app(
     app.add_route("/health/ready", health, suffix="ready")
     app.add_route("/", Page(settings, sandbox, me))
     for path in ("/health/live", "/test"):
-        app.add_route(path, Live())
+        app.add_route(path, health, suffix="live")
     add_error_handlers(app)
     return app
 

@@ -25,7 +25,7 @@ from function.program import (
 from function.rate_limit import RateLimit
 from function.session import Question, Sessions
 from function.state import Store
-from function.state.signed import Signed
+from function.state.signed import signed
 from function.telegram import updates
 from function.telegram.lengths import MESSAGE_UNITS
 from function.telegram.types import Identity, InlineQuery, Json, Request
@@ -70,7 +70,7 @@ class Bot:
         self._fetch = fetch
         self._reader = reader
         self._rate_limit = RateLimit(store)
-        self._sessions = Sessions(Signed(store, token))
+        self._sessions = Sessions(signed(store, token))
         # Queries that take too long finish in the background.
         self._inline = ThreadPoolExecutor(INLINE_THREADS, thread_name_prefix="inline")
 
@@ -80,22 +80,12 @@ class Bot:
 
     def read(self, update: Json) -> Request | InlineQuery | None:
         """What an update asks of this bot; None for what is not for it, which is logged."""
-        request = updates.read_update(update, self._identity, self._max_characters)
+        longest = max(self._sandbox.policy.limits.source_bytes, MESSAGE_UNITS)
+        request = updates.read_update(update, self._identity, longest)
         if request is None:
             kind = next((key for key in update if key != "update_id"), "")
             events.emit("ignored", kind=kind[:40])
         return request
-
-    def read_message(self, message: Json) -> Request | None:
-        """The same for a message alone."""
-        request = updates.read_message(message, self._identity, self._max_characters)
-        if request is None:
-            events.emit("ignored", kind="message")
-        return request
-
-    @property
-    def _max_characters(self) -> int:
-        return max(self._sandbox.policy.limits.source_bytes, MESSAGE_UNITS)
 
     def reply(self, request: Request) -> Reply | None:
         """What to say to a message; None for nothing. Raises Busy, and Undelivered for a file."""

@@ -2,7 +2,6 @@
 
 import ast
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol
 
 from function.parts import Parts
@@ -86,7 +85,7 @@ def _lines_read(typed: str, reader: Reader, policy: Policy) -> Program | None:
         tree = parse(line.strip())
         is_python = not isinstance(tree, Unparsed)
         program = Program(line, line, tree) if is_python else reader.read(line, policy)
-        if not program or program.unit or not _is_expression(program.source, program.tree):
+        if not program or program.unit or not _is_expression(program):
             return None
         sources.append(program.source)
     if not 2 <= len(sources) <= LINES_READ:
@@ -111,26 +110,33 @@ def calculate(
     works out what else the text may mean; `documents` asks for the whole of a long output. Never
     raises.
     """
-    run, policy = partial(sandbox.run, helpers=inline, stdin=stdin), sandbox.policy
-    outcome = run(program.source, program.tree, echo_lines=program.echo_lines)
+    policy, secrets = sandbox.policy, [token] if token else []
+
+    def run(program: Program) -> Outcome:
+        return sandbox.run(
+            program.source,
+            program.tree,
+            helpers=inline,
+            stdin=stdin,
+            echo_lines=program.echo_lines,
+        )
+
+    def shown(text: str) -> str:
+        return redact(sanitise(text), secrets) if text else ""
+
+    outcome = run(program)
     if reader and (meant := reader.reread(program, outcome, policy)):
         meant = meant if meant.calculation else line_by_line(meant)
-        again = run(meant.source, meant.tree, echo_lines=meant.echo_lines)
+        again = run(meant)
         program, outcome = (meant, again) if again.kind == "ok" else (program, outcome)
-    source = program.source
-    module = program.tree if isinstance(program.tree, ast.Module) else None
-    shown = partial(_shown, secrets=[token] if token else [])
     output = f"{outcome.output[:-1]}''\n" if outcome.ends_empty else outcome.output
     end, omitted = "", len(output) - MESSAGE_UNITS
     if omitted > 0:  # 64 KiB of odd characters cost 30 ms to sanitise, what is shown of them 2
         output, end = output[:SHOWN_HEAD], shown(output[-SHOWN_TAIL:])
     if reader and program.calculation and outcome.kind == "ok":
         output = reader.shown(program, output)
-    expression = program.calculation or (source if _is_expression(source, module) else "")
     if program.echo_lines:  # the values alone, as a console prints them
-        output, expression = "\n".join(each for each in output.split("\n") if each != "None"), ""
-    elif outcome.kind != "ok" or "input(" in source:  # it printed more than its value, or less
-        expression = ""
+        output = "\n".join(each for each in output.split("\n") if each != "None")
     others = reader.others(program, outcome, policy) if reader and inline else ()
     hint = reader.hint(program, outcome, policy) if reader else ()
     return Answer(
@@ -145,29 +151,32 @@ def calculate(
             replace(each, message=shown(each.message), value=shown(each.value))
             for each in outcome.violations
         ),
-        expression=shown(expression),
-        excerpt=shown(_excerpt(source, outcome)) if outcome.kind == "syntax_error" else "",
+        expression=shown(_expression(program, outcome)),
+        excerpt=shown(_excerpt(program.source, outcome)) if outcome.kind == "syntax_error" else "",
         hint=tuple(part._replace(text=shown(part.text)) if part.kind else part for part in hint),
         others=tuple(
             (shown(reader.shown(other, each.output)), shown(other.calculation))
             for other in others[:OTHERS_SHOWN]
-            if reader and (each := sandbox.run(other.source, other.tree)).kind == "ok"
+            if reader and (each := run(other)).kind == "ok"
         ),
     )
 
 
-def _shown(text: str, secrets: list[str]) -> str:
-    return redact(sanitise(text), secrets) if text else ""
+def _expression(program: Program, outcome: Outcome) -> str:
+    """The program where its value is what it printed, no more and no less; else ""."""
+    if program.echo_lines or outcome.kind != "ok" or "input(" in program.source:
+        return ""
+    return program.calculation or (program.source if _is_expression(program) else "")
 
 
-def _is_expression(source: str, tree: ast.Module | Unparsed | None) -> bool:
-    """Whether a program is one line whose value is what was printed."""
-    match tree.body if isinstance(tree, ast.Module) else ():
+def _is_expression(program: Program) -> bool:
+    """Whether a program is one line whose value is printed."""
+    match program.tree.body if isinstance(program.tree, ast.Module) else ():
         case [ast.Expr(value=ast.Call(func=ast.Name(id="print")))]:
             return False
         case [ast.Expr(end_lineno=int() as line, end_col_offset=int() as stop)]:
-            rest = source.split("\n")[line - 1].encode()[stop:]
-            return "\n" not in source.strip() and b";" not in rest.partition(b"#")[0]
+            rest = program.source.split("\n")[line - 1].encode()[stop:]
+            return "\n" not in program.source.strip() and b";" not in rest.partition(b"#")[0]
     return False
 
 
@@ -175,7 +184,7 @@ def _excerpt(source: str, outcome: Outcome) -> str:
     """The line of the first violation, cut around its column, with a caret beneath."""
     lines = source.split("\n")
     first = outcome.violations[0] if outcome.violations else None
-    if first is None or not 1 <= first.line <= len(lines):
+    if not first or not 1 <= first.line <= len(lines):
         return ""
     line = lines[first.line - 1]
     column = len(line[: first.column - 1].expandtabs())

@@ -26,28 +26,27 @@ class RateLimit:
 
         A user who is alone may start as many a minute as there is room for.
         """
-        has_slot = False
+        started = self._store.count(f"started:{user}", MINUTE)
         with self._changed:
             _increment(self._present, user)
-            is_alone = len(self._present) == 1
-        try:
-            started = self._store.count(f"started:{user}", MINUTE)
-            if not is_alone and started > limits.sender_per_minute:
-                raise TooMany("user_rate", int(MINUTE))
-            with self._changed:
-                has_slot = self._changed.wait_for(
+            try:
+                if started > limits.sender_per_minute and len(self._present) > 1:
+                    raise TooMany("user_rate", int(MINUTE))
+                if not self._changed.wait_for(
                     lambda: self._running.get(user, 0) < limits.sender_concurrent, timeout
-                )
-                if not has_slot:
+                ):
                     raise TooMany("user_concurrent")
-                _increment(self._running, user)
+            except TooMany:
+                _decrement(self._present, user)
+                raise
+            _increment(self._running, user)
+        try:
             yield
         finally:
             with self._changed:
                 _decrement(self._present, user)
-                if has_slot:
-                    _decrement(self._running, user)
-                    self._changed.notify_all()
+                _decrement(self._running, user)
+                self._changed.notify_all()
 
 
 def _increment(counts: dict[int, int], user: int) -> None:

@@ -3,7 +3,7 @@
 import json
 from typing import NamedTuple
 
-from function.state.signed import Signed
+from function.state.store import Texts
 from function.telegram.types import Request
 
 ANSWER_SECONDS = 86400
@@ -20,7 +20,7 @@ class Question(NamedTuple):
 class Sessions:
     """What is kept, by chat and user. May be used from any thread."""
 
-    def __init__(self, texts: Signed) -> None:
+    def __init__(self, texts: Texts) -> None:
         self._texts = texts
 
     def last_answer(self, request: Request) -> str:

@@ -22,7 +22,7 @@ from function.delivery.api_delivery import ApiDelivery
 from function.errors import Busy, Refused, Undelivered
 from function.observability import events, logs
 from function.state import open_store
-from function.state.signed import Signed
+from function.state.signed import signed
 from function.telegram.client import BotApi
 from function.telegram.types import Identity, Json
 from sandbox import PolicyError, Sandbox, SandboxUnavailable, load_policy
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         log.info("answering as @%s; Ctrl-C ends", me["username"])
         identity = Identity(settings.bot_id, me["username"].lower())
         bot = Bot(sandbox, store, identity, settings.token, api.fetch_text, natural)
-        answer_all(api, ApiDelivery(bot, store, Signed(store, settings.token), api))
+        answer_all(api, ApiDelivery(bot, store, signed(store, settings.token), api))
     except Refused as error:
         log.critical("%s", explain(error))
         return 1

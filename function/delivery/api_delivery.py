@@ -31,7 +31,7 @@ from function.errors import Busy, Refused, Undelivered
 from function.observability import events
 from function.parts import text_of
 from function.state import Store
-from function.state.signed import Signed
+from function.state.store import Texts
 from function.telegram import calls
 from function.telegram.lengths import CAPTION_UNITS, units
 from function.telegram.types import File, InlineQuery, Json, Request
@@ -52,7 +52,7 @@ class ApiDelivery:
     Its methods raise Busy where too many are under way.
     """
 
-    def __init__(self, bot: Bot, store: Store, texts: Signed, api: BotApi) -> None:
+    def __init__(self, bot: Bot, store: Store, texts: Texts, api: BotApi) -> None:
         self._bot = bot
         self._store = store
         self._texts = texts

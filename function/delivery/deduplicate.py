@@ -7,7 +7,7 @@ from function.bot import Bot
 from function.delivery.kept import Answer, decode, encode
 from function.delivery.lease import Leases
 from function.observability import events
-from function.state.signed import Signed
+from function.state.store import Texts
 from function.telegram import calls
 from function.telegram.types import InlineQuery, Json, Request
 
@@ -18,7 +18,7 @@ EDIT_SECONDS = 86400
 class Deduplication:
     """Answers updates from any thread, at any replica, and works each out once."""
 
-    def __init__(self, bot: Bot, texts: Signed, leases: Leases) -> None:
+    def __init__(self, bot: Bot, texts: Texts, leases: Leases) -> None:
         self._bot = bot
         self._texts = texts
         self._leases = leases

@@ -17,7 +17,7 @@ from function.delivery.deduplicate import ANSWER_SECONDS
 from function.errors import RETRY_SECONDS, Busy, Undelivered
 from function.observability import events
 from function.state import Store
-from function.state.signed import Signed
+from function.state.store import Texts
 from function.telegram.types import Json
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Outbox:
     `deliver` answers an update unless that was done; it raises Busy or Undelivered for "later".
     """
 
-    def __init__(self, store: Store, texts: Signed, deliver: Callable[[Json], None]) -> None:
+    def __init__(self, store: Store, texts: Texts, deliver: Callable[[Json], None]) -> None:
         self._store = store
         self._texts = texts
         self._deliver = deliver
@@ -70,7 +70,7 @@ class Outbox:
         """
         key = f"{_COUNT}:{self._store.count(_COUNT, _COUNT_SECONDS)}"
         row = json.dumps({"chat": chat, "update": update})
-        self._texts.set(key, row, ANSWER_SECONDS, name=_COUNT)
+        self._texts.set(key, row, ANSWER_SECONDS)
         self._add(key, row, update, chat)
         self._close(chat, retry_after)
 
@@ -120,7 +120,7 @@ class Outbox:
             key = f"{_COUNT}:{number}"
             if key in self._keys:
                 continue
-            row = self._texts.get(key, name=_COUNT)
+            row = self._texts.get(key)
             if row is None:
                 self._first += number == self._first
                 continue

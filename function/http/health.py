@@ -14,18 +14,8 @@ from function.state import Store
 from sandbox import PolicyWatch, Sandbox
 
 
-class Live:
-    """Whether the service responds at all; a process that does not should be restarted."""
-
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer 200 with {"status": "ok"}."""
-        respond(resp, {"status": "ok"})
-
-    on_head = on_get
-
-
 class Health:
-    """Whether programs can be run, and what is in force."""
+    """Whether the service responds, whether programs can be run, and what is in force."""
 
     def __init__(
         self, settings: Settings, sandbox: Sandbox, store: Store, watch: PolicyWatch | None
@@ -35,24 +25,20 @@ class Health:
         self._store = store
         self._watch = watch
 
-    def on_get_ready(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer {"status": "ok"} with 200 while programs can be run, {"status": "failing"}, 503.
+    def on_get_live(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Respond at all: a process that does not should be restarted."""
+        respond(resp, {"status": "ok"})
 
-        One that is not ready should get no requests; it recovers by itself, without a restart.
-        """
+    def on_get_ready(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Respond 503 while programs cannot be run: send no requests, it recovers by itself."""
         serving = bool(self._sandbox.status().get("serving"))
         resp.status = falcon.HTTP_200 if serving else falcon.HTTP_503
         respond(resp, {"status": "ok" if serving else "failing"})
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer as `on_get_ready`; to an operator, with the policy, layers, probes and more.
+        """Respond as `on_get_ready`; to an operator with what is in force, and no secret.
 
-        An operator knows the secret (as for /message), or asks from this machine and through no
-        proxy. `open` is true where anybody is answered, without a token; `policy.reloads` counts
-        edits, `policy.refused` says why the file as it stands now is not in force;
-        `sandbox.guests` counts prepared and running programs, `sandbox.zygote.restarts` processes
-        that died; `sandbox.libraries` tells the same of the zygote that has the policy's libraries,
-        or why it is not serving. No secret is shown.
+        An operator knows the secret, or asks from this machine and through no proxy.
         """
         self.on_get_ready(req, resp)
         if not self._is_operator(req):
@@ -86,4 +72,4 @@ class Health:
         except ValueError:
             return False
 
-    on_head, on_head_ready = on_get, on_get_ready
+    on_head, on_head_ready, on_head_live = on_get, on_get_ready, on_get_live

@@ -25,19 +25,7 @@ class Webhook:
         self._answer = answer
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Take one update (https://core.telegram.org/bots/api#update).
-
-        Request: a JSON object with an integer `update_id`. With a secret configured, the header
-        X-Telegram-Bot-Api-Secret-Token must hold it.
-
-        Response: a Bot API call (`method` and its parameters), or nothing; as multipart/form-data
-        where it has pictures.
-
-        200 answered: by the response, or with DELIVERY=api by calls that are done, or will be when
-        Telegram can be reached; 400 no JSON object, or no `update_id`; 401 wrong secret; 408 not
-        whole in time; 413 more than 1 MiB; 415 not application/json; 503 with Retry-After: too
-        many programs now.
-        """
+        """Answer one update: in the response, or by calls of their own with DELIVERY=api."""
         demand(self._secrets, req.get_header(SECRET_HEADER))
         update = read_object(req)
         if not isinstance(update.get("update_id"), int) or isinstance(update["update_id"], bool):

@@ -59,11 +59,12 @@ class _Json(logging.Formatter):
 class _Text(logging.Formatter):
     """Time, level and message, then key=value; further lines of a message are indented."""
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        pairs = [f"{name}={_word(value)}" for name, value in _fields(record).items()]
+    def format(self, record: logging.LogRecord) -> str:
         moment = _time(int(record.created), "%Y-%m-%d %H:%M:%S%z")
-        message = record.message.replace("\n", "\n    ")
-        return " ".join([moment, record.levelname, message, *pairs])
+        message = record.getMessage().replace("\n", "\n    ")
+        pairs = [f"{name}={_word(value)}" for name, value in _fields(record).items()]
+        line = " ".join([moment, record.levelname, message, *pairs])
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 def _word(value: object) -> str:

@@ -6,6 +6,7 @@ import time
 from function.state.store import SHORT_TEXT
 
 MEMORY_BYTES = 32 << 20
+_ABSENT = "", 0.0, (False, 0.0)
 
 
 class Memory:
@@ -21,24 +22,24 @@ class Memory:
 
     def get(self, key: str) -> str | None:
         """See Store."""
-        with self._lock:
-            return self._get(key)
+        value, expires, _ = self._entries.get(key, _ABSENT)
+        return value if expires > time.monotonic() else None
 
     def set(self, key: str, value: str, seconds: float) -> None:
         """See Store."""
         with self._lock:
             self._remove(key)
             if value:
-                self._add(key, value, time.monotonic() + seconds, seconds)
+                self._add(key, value, seconds)
 
     def count(self, key: str, seconds: float) -> int:
         """See Store."""
         with self._lock:
-            counted = self._get(key)
-            if counted is None:
-                self._add(key, "1", time.monotonic() + seconds, seconds)
+            counted, expires, queue = self._entries.get(key, _ABSENT)
+            if expires <= time.monotonic():
+                self._remove(key)
+                self._add(key, "1", seconds)
                 return 1
-            _, expires, queue = self._entries[key]
             number = int(counted) + 1 if counted.isdecimal() else 1
             self._entries[key] = str(number), expires, queue
             return number
@@ -50,19 +51,12 @@ class Memory:
     def close(self) -> None:
         """See Store."""
 
-    def _get(self, key: str) -> str | None:
-        value, expires, _ = self._entries.get(key, ("", 0.0, None))
-        if expires > time.monotonic():
-            return value
-        self._remove(key)
-        return None
-
-    def _add(self, key: str, value: str, expires: float, lifetime: float) -> None:
-        queue = len(value) <= SHORT_TEXT, lifetime
-        self._entries[key] = value, expires, queue
+    def _add(self, key: str, value: str, seconds: float) -> None:
+        now = time.monotonic()
+        queue = len(value) <= SHORT_TEXT, seconds
+        self._entries[key] = value, now + seconds, queue
         self._queues.setdefault(queue, {})[key] = None
         self._bytes += _size(key, value)
-        now = time.monotonic()
         for keys in list(self._queues.values()):
             if self._entries[first := next(iter(keys))][1] <= now:
                 self._remove(first)

@@ -3,19 +3,23 @@
 from typing import Protocol
 
 
-class Store(Protocol):
-    """Texts by key, each for a time; bounded, and safe to use from many threads.
-
-    No method raises. When room runs out, texts of more than SHORT_TEXT characters (answers) are
-    evicted before shorter ones (preferences, counts, leases), and of each those that would expire
-    first: nobody's output costs anybody a setting or a limit.
-    """
+class Texts(Protocol):
+    """Texts by key, each for a time. May be used from any thread; no method raises."""
 
     def get(self, key: str) -> str | None:
         """Return the value of a key that was set and has not expired, or None."""
 
     def set(self, key: str, value: str, seconds: float) -> None:
         """Keep a value for that many seconds; it replaces an earlier one, and "" removes it."""
+
+
+class Store(Texts, Protocol):
+    """Texts and counts, bounded.
+
+    When room runs out, texts of more than SHORT_TEXT characters (answers) are evicted before
+    shorter ones (preferences, counts, leases), and of each those that would expire first: nobody's
+    output costs anybody a setting or a limit.
+    """
 
     def count(self, key: str, seconds: float) -> int:
         """Count one more and return how many there are, the first being that long ago at most.

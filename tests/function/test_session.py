@@ -29,7 +29,7 @@ def bot(sandbox: Sandbox) -> Any:
 def answered(bot: Bot, text: str, user: int = 5, **fields: Any) -> Reply | None:
     chat = {"id": user, "type": "private"}
     message = {"message_id": 9, "from": {"id": user}, "chat": chat, "text": text, "date": 1}
-    request = bot.read_message(message | fields)
+    request = bot.read({"message": message | fields})
     return request and bot.reply(request)
 
 

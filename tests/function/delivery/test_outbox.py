@@ -173,7 +173,7 @@ def test_a_row_that_cannot_be_read_is_deleted_and_holds_back_nothing(
     store, telegram = Memory(), Telegram()
     outbox_with(store, telegram, 1, 2)
     if is_signed:
-        Signed(store, "7:secret").set("outbox:1", row, 100, name="outbox")
+        Signed(store, "7:secret").set("outbox:1", row, 100)
     else:
         store.set("outbox:1", row, 100)
     other = new_outbox(store, telegram)
