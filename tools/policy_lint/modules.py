@@ -9,7 +9,7 @@ from pathlib import Path
 from tools.policy_lint.known import KNOWN
 
 _ROOT = Path(__file__).resolve().parents[2]
-_ALIASES = {"collections.abc", "os.path"}  # modules that another one puts where no file has them
+_FILELESS = {"__main__", "collections.abc", "os.path"}  # there, as another module has made them
 _GIVES: dict[str, str] = {
     name: what for what, names in KNOWN["gives"].items() for name in names.split()
 }
@@ -64,7 +64,7 @@ def exists(module: str) -> bool:
 
     It is looked for where the zygote does: neither here nor in the current folder.
     """
-    if module in _ALIASES:
+    if module in _FILELESS:
         return True
     path: list[str] | None = [p for p in sys.path if p and Path(p).resolve() != _ROOT]
     steps = module.split(".")

@@ -1,7 +1,8 @@
 """Rules of allowed_imports and preloaded: what programs may import.
 
 import-missing (error): An allowed module that this interpreter does not have
-    The zygote imports every allowed module when it starts, so the bot would not start.
+    The zygote imports every allowed module when it starts, so the bot would not start; without one
+    that is no part of Python it would not serve the programs that need libraries.
     Example: - statistic
     Cure: Correct the name, install the package, or delete the entry.
 

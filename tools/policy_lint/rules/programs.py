@@ -42,6 +42,9 @@ def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
         elif outcomes[source].kind == "unavailable":
             rule, message = "not-tried", f"this program was not tried: {reason(outcomes[source])}"
             cure = "run the lint where the bot can run"
+        elif outcomes[source].kind == "output_limit":  # in the zygote nothing bounds what it prints
+            rule, message = "not-tried", "its end was not tried, as it prints more than others may"
+            cure = "let it print less"
         elif outcomes[source].kind != "ok":
             rule, message = "warm-up-fails", f"this program fails: {reason(outcomes[source])}"
         else:

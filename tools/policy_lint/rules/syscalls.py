@@ -7,8 +7,9 @@ syscall-missing (error): A system call that the boundary needs denied is not
     Cure: Add the group or the call to denied_syscalls.
 
 syscall-needed (error): A system call that the interpreter itself needs is denied
-    No program could run, or the bot's self-test could not. Shown by running a guest, so it is true
-    of this machine and this version of Python.
+    No program could run, or the bot's self-test could not: shown by running a guest, so it is true
+    of this machine and this version of Python. Or the bot would serve, and the programs fail that
+    come to need the call.
     Example: - mmap
     Cure: Delete the entry.
 
