@@ -8,7 +8,7 @@ from contextvars import copy_context
 from functools import partial
 
 from function.answers import guide
-from function.answers.inline import Results, article, articles
+from function.answers.inline import article, articles
 from function.answers.limits import limit_sentence
 from function.answers.replies import Reply, question, reply
 from function.calculator import Answer, Reader, calculate, read_program
@@ -28,7 +28,7 @@ from function.state import Store
 from function.state.signed import signed
 from function.telegram import updates
 from function.telegram.lengths import MESSAGE_UNITS
-from function.telegram.types import Identity, InlineQuery, Json, Request
+from function.telegram.types import Identity, InlineQuery, Json, Request, Results
 from sandbox import Sandbox, Unparsed
 
 INLINE_THREADS = 32

@@ -1,7 +1,6 @@
 """An answer as inline results (https://core.telegram.org/bots/api#inlinequeryresultarticle)."""
 
 import hashlib
-from dataclasses import dataclass
 
 from function.answers.replies import PICTURES_ELSEWHERE, has_value, lines, render
 from function.calculator import Answer
@@ -12,14 +11,6 @@ from sandbox import Policy
 
 TITLE_UNITS = 64
 DESCRIPTION_UNITS = 200
-
-
-@dataclass(frozen=True)
-class Results:
-    """What is shown for an inline query, and for how many seconds Telegram may keep it."""
-
-    articles: tuple[Article, ...] = ()
-    cache_seconds: int = 0
 
 
 def articles(answer: Answer, policy: Policy) -> tuple[Article, ...]:

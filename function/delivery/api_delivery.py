@@ -24,7 +24,6 @@ from function.delivery.deduplicate import (
     as_call,
     name_of,
 )
-from function.delivery.kept import Answer
 from function.delivery.lease import Leases
 from function.delivery.outbox import Outbox
 from function.errors import Busy, Refused, Undelivered
@@ -61,53 +60,53 @@ class ApiDelivery:
         self._deduplication = Deduplication(bot, texts, self._leases)
         self._slots = threading.Semaphore(MOST_AT_ONCE)
         self._lock = threading.Lock()
-        self._last: dict[object, threading.Event] = {}  # of each queue: set when that is done
+        self._last: dict[int, threading.Event] = {}  # of each chat: set when that is done
         self.outbox = Outbox(store, texts, self.answer)
 
     def accept(self, update: Json) -> None:
         """Answer an update; or see to it that it will be, where Telegram cannot be reached now."""
         request = self._bot.read(update)
-        if request is None:
-            return
-        with self._slot(), self._turn(_queue(request)):
-            retry_after = 0.0
-            if isinstance(request, InlineQuery) or not self.outbox.has(request.address.chat_id):
-                try:
-                    self._answer(update, request)
-                    return
-                except Undelivered as error:
-                    log.warning("update %s waits: %s", update["update_id"], error)
-                    retry_after = error.retry_after
-            if isinstance(request, Request):  # nobody waits for a query's answer any more
-                self.outbox.put(update, request.address.chat_id, retry_after)
+        if isinstance(request, InlineQuery):
+            self.make(calls.answer_inline_query(request.id, self._bot.results(request)))
+        elif request is not None:
+            chat, retry_after = request.address.chat_id, 0.0
+            with self._slot(), self._turn(chat):
+                if not self.outbox.has(chat):
+                    try:
+                        self._answer(update, request)
+                        return
+                    except Undelivered as error:
+                        log.warning("update %s waits: %s", update["update_id"], error)
+                        retry_after = error.retry_after
+                self.outbox.put(update, chat, retry_after)
 
     def answer(self, update: Json) -> None:
-        """Answer an update, unless that was done before.
+        """Answer a message's update, unless that was done before.
 
         Returns when the answer is there, or can never be, which is logged. Raises Undelivered
         where Telegram cannot be reached.
         """
         request = self._bot.read(update)
-        if request is not None:
-            with self._slot(), self._turn(_queue(request)):
+        if isinstance(request, Request):
+            with self._slot(), self._turn(request.address.chat_id):
                 self._answer(update, request)
 
     def make(self, call: Json) -> None:
-        """Make a call that answers a gateway's query; it is logged where Telegram is not there."""
+        """Make a call that answers a query; nobody waits for one that Telegram does not take."""
         with self._slot():
             try:
                 self._deliver(call)
             except Undelivered as error:
                 log.warning("not delivered: %s", error)
 
-    def _answer(self, update: Json, request: Request | InlineQuery) -> None:
+    def _answer(self, update: Json, request: Request) -> None:
         done = f"delivered:{update['update_id']}"
         with self._leases.acquire(name_of(update)):
             if self._store.get(done):
                 return
-            answer = self._deduplication.work_out(update, request)
-            if answer is not None:
-                self._deliver_answer(request, answer)
+            reply = self._deduplication.work_out(update, request)
+            if reply is not None:
+                self._send(request, reply)
                 self._store.set(done, "1", ANSWER_SECONDS)
 
     @contextmanager
@@ -120,11 +119,11 @@ class ApiDelivery:
             self._slots.release()
 
     @contextmanager
-    def _turn(self, queue: object) -> Iterator[None]:
-        """Wait until all that came to a queue earlier is done."""
+    def _turn(self, chat: int) -> Iterator[None]:
+        """Wait until all that came to a chat earlier is done."""
         mine = threading.Event()
         with self._lock:
-            earlier, self._last[queue] = self._last.get(queue), mine
+            earlier, self._last[chat] = self._last.get(chat), mine
         if earlier:
             earlier.wait()
         try:
@@ -132,14 +131,8 @@ class ApiDelivery:
         finally:
             mine.set()
             with self._lock:
-                if self._last[queue] is mine:
-                    del self._last[queue]
-
-    def _deliver_answer(self, request: Request | InlineQuery, answer: Answer) -> None:
-        if isinstance(request, Request) and isinstance(answer, Reply):
-            self._send(request, answer)
-        elif call := as_call(request, answer):
-            self._deliver(call)
+                if self._last[chat] is mine:
+                    del self._last[chat]
 
     def _send(self, request: Request, reply: Reply) -> None:
         """Put the answer into the earlier one if there is one, else send it."""
@@ -155,7 +148,7 @@ class ApiDelivery:
             caption = () if reply.pictures else reply.caption
             self._deliver(calls.send_document(address, caption, file, as_reply=request.edited))
         if not is_edited and (reply.pictures or not reply.document):
-            sent = self._deliver(as_call(request, reply) or {})
+            sent = self._deliver(as_call(request, reply))
             if isinstance(sent, dict):  # an album is a list, whose pictures are sent anew
                 self._texts.set(key, str(sent["message_id"]), EDIT_SECONDS)
 
@@ -185,10 +178,3 @@ class ApiDelivery:
         else:
             events.emit("delivery", logging.DEBUG, result="ok")
         return result
-
-
-def _queue(request: Request | InlineQuery) -> object:
-    """What is answered in turn: a chat's messages, and a person's queries."""
-    if isinstance(request, InlineQuery):
-        return "queries", request.user
-    return request.address.chat_id

@@ -1,10 +1,10 @@
-"""Each update once: repeats get the first one's answer, and an edit counts if the text changed."""
+"""Each message once: repeats get the first one's answer, and an edit counts if the text changed."""
 
 import hashlib
 
 from function.answers.replies import Reply
 from function.bot import Bot
-from function.delivery.kept import Answer, decode, encode
+from function.delivery.kept import decode, encode
 from function.delivery.lease import Leases
 from function.observability import events
 from function.state.store import Texts
@@ -16,7 +16,7 @@ EDIT_SECONDS = 86400
 
 
 class Deduplication:
-    """Answers updates from any thread, at any replica, and works each out once."""
+    """Answers updates from any thread, at any replica, and works each message out once."""
 
     def __init__(self, bot: Bot, texts: Texts, leases: Leases) -> None:
         self._bot = bot
@@ -30,26 +30,26 @@ class Deduplication:
         update when it comes again.
         """
         request = self._bot.read(update)
+        if isinstance(request, InlineQuery):
+            return calls.answer_inline_query(request.id, self._bot.results(request))
         if request is None:
             return None
         with self._leases.acquire(name_of(update)):
-            return as_call(request, self.work_out(update, request))
+            reply = self.work_out(update, request)
+            return as_call(request, reply) if reply else None
 
-    def work_out(self, update: Json, request: Request | InlineQuery) -> Answer:
-        """Do the same for an update that was read already, and whose lease the caller holds."""
+    def work_out(self, update: Json, request: Request) -> Reply | None:
+        """The reply to an update that was read already, and whose lease the caller holds."""
         key = name_of(update)
-        kept = self._texts.get(key)
         try:
-            answer = decode(kept or "")
+            reply = decode(self._texts.get(key) or "")
         except ValueError:  # nothing is kept, or by another version of this program
-            answer = self._answer_request(key, request)
-        if not (isinstance(answer, Reply) and answer.pictures):  # rather than kept, drawn again
-            self._texts.set(key, encode(answer), ANSWER_SECONDS)
-        return answer
+            reply = self._reply(key, request)
+        if not (reply and reply.pictures):  # rather than kept, drawn again
+            self._texts.set(key, encode(reply), ANSWER_SECONDS)
+        return reply
 
-    def _answer_request(self, update: str, request: Request | InlineQuery) -> Answer:
-        if isinstance(request, InlineQuery):
-            return self._bot.results(request)
+    def _reply(self, update: str, request: Request) -> Reply | None:
         key = f"text:{request.address.chat_id}:{request.address.message_id}"
         fingerprint = hashlib.sha256(f"{key}:{request.text}".encode(errors="replace")).hexdigest()
         if request.edited and (
@@ -73,21 +73,12 @@ class Deduplication:
         return text != fingerprint or by == update
 
 
-def as_call(request: Request | InlineQuery, answer: Answer) -> Json | None:
-    """The call that gives an answer; it changes nothing that was said before."""
-    if answer is None:
-        return None
-    if isinstance(answer, Reply) and isinstance(request, Request):
-        if answer.pictures:
-            return calls.send_pictures(
-                request.address, answer.caption, answer.pictures, as_reply=request.edited
-            )
-        return calls.send_message(
-            request.address, answer.message, as_reply=request.edited, asks=answer.asks
-        )
-    if isinstance(request, InlineQuery) and not isinstance(answer, Reply):
-        return calls.answer_inline_query(request.id, answer.articles, answer.cache_seconds)
-    raise TypeError("a query's answer for a message, or the other way round")
+def as_call(request: Request, reply: Reply) -> Json:
+    """The call that says a reply; it changes nothing that was said before."""
+    where, is_edit = request.address, request.edited
+    if reply.pictures:
+        return calls.send_pictures(where, reply.caption, reply.pictures, as_reply=is_edit)
+    return calls.send_message(where, reply.message, as_reply=is_edit, asks=reply.asks)
 
 
 def name_of(update: Json) -> str:

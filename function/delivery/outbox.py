@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from function.delivery.deduplicate import ANSWER_SECONDS
 from function.errors import RETRY_SECONDS, Busy, Undelivered
@@ -38,6 +38,14 @@ class _Waiting:
     until: float  # time.monotonic()
 
 
+@dataclass
+class _Chat:
+    number: int
+    queue: deque[_Waiting] = field(default_factory=deque)  # the oldest first
+    not_before: float = 0.0  # time.monotonic() of the next try
+    is_tried: bool = False  # now, by a thread
+
+
 class Outbox:
     """Updates whose answers wait, by chat. May be used from any thread.
 
@@ -49,9 +57,7 @@ class Outbox:
         self._texts = texts
         self._deliver = deliver
         self._lock = threading.Lock()
-        self._chats: dict[int, deque[_Waiting]] = {}
-        self._not_before: dict[int, float] = {}  # of a chat that waits: time.monotonic()
-        self._busy: set[int] = set()  # chats that are being tried
+        self._chats: dict[int, _Chat] = {}  # none of them empty
         self._keys: set[str] = set()
         self._bytes = 0
         self._dropped = 0
@@ -71,44 +77,31 @@ class Outbox:
         key = f"{_COUNT}:{self._store.count(_COUNT, _COUNT_SECONDS)}"
         row = json.dumps({"chat": chat, "update": update})
         self._texts.set(key, row, ANSWER_SECONDS)
-        self._add(key, row, update, chat)
-        self._close(chat, retry_after)
-
-    def _close(self, chat: int, seconds: float) -> None:
-        """Try nothing for a chat in the next so many seconds, nor before a time named earlier."""
-        with self._lock:
-            until = time.monotonic() + seconds
-            self._not_before[chat] = max(until, self._not_before.get(chat, 0))
+        self._add(key, row, update, chat, time.monotonic() + retry_after)
 
     def has(self, chat: int) -> bool:
         """Whether something of this chat waits here."""
         return chat in self._chats
 
     def status(self) -> dict[str, int]:
-        """Return how many updates are `waiting`, since how many seconds the oldest, and `dropped`.
-
-        Those dropped are counted since the start; `bytes` are of what waits.
-        """
+        """Return how many updates are `waiting`, their `bytes`, the oldest's age, and `dropped`."""
         with self._lock:
-            oldest = min((chat[0].until for chat in self._chats.values()), default=0.0)
+            oldest = min((chat.queue[0].until for chat in self._chats.values()), default=0.0)
             age = time.monotonic() + ANSWER_SECONDS - oldest if oldest else 0
             return {
                 "waiting": len(self._keys),
                 "bytes": self._bytes,
                 "oldest_seconds": round(age),
-                "dropped": self._dropped,
+                "dropped": self._dropped,  # since the start
             }
 
     def retry(self) -> list[Future[None]]:
         """Begin to try all chats whose time has come."""
         now = time.monotonic()
         with self._lock:
-            due = [
-                chat
-                for chat in self._chats
-                if chat not in self._busy and self._not_before.get(chat, 0) <= now
-            ]
-            self._busy.update(due)
+            due = [c for c in self._chats.values() if not c.is_tried and c.not_before <= now]
+            for chat in due:
+                chat.is_tried = True
         return [self._threads.submit(self._retry_chat, chat) for chat in due]
 
     def adopt(self) -> None:
@@ -126,53 +119,55 @@ class Outbox:
                 continue
             match _loads(row):
                 case {"chat": int(chat), "update": {"update_id": int()} as update}:
-                    self._add(key, row, update, chat)
+                    self._add(key, row, update, chat, 0)
                 case _:
                     self._texts.set(key, "", 0)
                     log.warning("deleted from the outbox, as it cannot be read: %s", key)
 
-    def _add(self, key: str, row: str, update: Json, chat: int) -> None:
+    def _add(self, key: str, row: str, update: Json, chat: int, not_before: float) -> None:
         waiting = _Waiting(key, len(row), update, time.monotonic() + ANSWER_SECONDS)
         with self._lock:
-            self._chats.setdefault(chat, deque()).append(waiting)
+            kept = self._chats.setdefault(chat, _Chat(chat))
+            kept.queue.append(waiting)
+            kept.not_before = max(kept.not_before, not_before)
             self._keys.add(key)
             self._bytes += waiting.size
         while len(self._keys) > MOST_UPDATES or self._bytes > MOST_BYTES:
             with self._lock:
-                first = {chat: queue[0] for chat, queue in self._chats.items()}
-            oldest = min(first, key=lambda chat: first[chat].until)
-            self._remove(oldest, first[oldest])
+                oldest = min(self._chats.values(), key=lambda chat: chat.queue[0].until)
+                dropped = oldest.queue[0]
+            self._remove(oldest, dropped)
             self._dropped += 1
-            log.warning("update %s dropped: the outbox is full", first[oldest].update["update_id"])
+            log.warning("update %s dropped: the outbox is full", dropped.update["update_id"])
 
-    def _remove(self, chat: int, waiting: _Waiting) -> None:
+    def _remove(self, chat: _Chat, waiting: _Waiting) -> None:
         """Remove what waits first in a chat, unless that was done meanwhile."""
         with self._lock:
-            queue = self._chats.get(chat)
-            if not queue or queue[0] is not waiting:
+            if not chat.queue or chat.queue[0] is not waiting:
                 return
-            queue.popleft()
+            chat.queue.popleft()
             self._keys.discard(waiting.key)
             self._bytes -= waiting.size
-            if not queue:
-                del self._chats[chat]
-                self._not_before.pop(chat, None)
+            if not chat.queue:
+                del self._chats[chat.number]
         self._texts.set(waiting.key, "", 0)
 
-    def _retry_chat(self, chat: int) -> None:
+    def _retry_chat(self, chat: _Chat) -> None:
         """Answer a chat's updates in turn, up to the first that must wait longer."""
         try:
-            while queue := self._chats.get(chat):
-                waiting = queue[0]
+            while chat.queue:
+                waiting = chat.queue[0]
                 if waiting.until > time.monotonic():
                     self._answer(waiting.update)
                 self._remove(chat, waiting)
         except (Busy, Undelivered) as error:
             log.info("chat waits: %s", error)
-            self._close(chat, max(error.retry_after, RETRY_SECONDS))
+            later = time.monotonic() + max(error.retry_after, RETRY_SECONDS)
+            with self._lock:
+                chat.not_before = max(chat.not_before, later)
         finally:
             with self._lock:
-                self._busy.discard(chat)
+                chat.is_tried = False
 
     def _answer(self, update: Json) -> None:
         events.begin(update=update["update_id"])

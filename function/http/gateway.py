@@ -59,8 +59,7 @@ class Inline:
         query = read_gateway_query(read_object(req))
         if query is None:
             raise falcon.HTTPBadRequest(title="inline_query_id and query must be given as text")
-        results = self._bot.results(query)
-        call = calls.answer_inline_query(query.id, results.articles, results.cache_seconds)
+        call = calls.answer_inline_query(query.id, self._bot.results(query))
         if self._delivery:
             self._delivery.make(call)
         respond(resp, gateway(call))

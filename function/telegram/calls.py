@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from function.parts import Parts, text_of
 from function.telegram.lengths import units
-from function.telegram.types import Address, Article, File, Json
+from function.telegram.types import Address, File, Json, Results
 from sandbox import Picture
 
 
@@ -57,7 +57,7 @@ def edit_picture(chat_id: int, message_id: int, caption: Parts, picture: Picture
     }
 
 
-def answer_inline_query(query_id: str, articles: Sequence[Article], cache_seconds: int) -> Json:
+def answer_inline_query(query_id: str, results: Results) -> Json:
     """The call that shows results; those not to be kept are shown to the one person alone."""
     return {
         "method": "answerInlineQuery",
@@ -70,10 +70,10 @@ def answer_inline_query(query_id: str, articles: Sequence[Article], cache_second
                 **({"description": article.description} if article.description else {}),
                 "input_message_content": _content(article.message, text="message_text"),
             }
-            for article in articles
+            for article in results.articles
         ],
-        "cache_time": cache_seconds,
-        "is_personal": cache_seconds == 0,
+        "cache_time": results.cache_seconds,
+        "is_personal": results.cache_seconds == 0,
     }
 
 

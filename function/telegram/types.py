@@ -78,3 +78,11 @@ class Article:
     title: str
     description: str
     message: Parts
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is shown for an inline query, and for how many seconds Telegram may keep it."""
+
+    articles: tuple[Article, ...] = ()
+    cache_seconds: int = 0

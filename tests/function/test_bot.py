@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from function.answers.inline import Results
 from function.bot import CACHE_SECONDS, Bot
 from function.errors import Busy
 from function.parts import text_of
 from function.state.memory import Memory
-from function.telegram.types import Address, Identity, InlineQuery, Request
+from function.telegram.types import Address, Identity, InlineQuery, Request, Results
 from sandbox.sandbox import Outcome
 from tests.function.conftest import ScriptedSandbox
 

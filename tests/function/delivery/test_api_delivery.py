@@ -160,7 +160,7 @@ def test_a_python_file_is_fetched_and_run(delivery: ApiDelivery, api: RecordingA
 
 def test_an_inline_query_is_answered(delivery: ApiDelivery, api: RecordingApi) -> None:
     query = {"id": "77", "from": {"id": 5}, "query": "2+2", "offset": ""}
-    delivery.answer({"update_id": 1, "inline_query": query})
+    delivery.accept({"update_id": 1, "inline_query": query})
     assert [call["method"] for call in api.calls] == ["answerInlineQuery"]
 
 

@@ -2,7 +2,7 @@
 
 from function.parts import code, parts
 from function.telegram.calls import answer_inline_query, edit_message, send_message
-from function.telegram.types import Address, Article
+from function.telegram.types import Address, Article, Results
 from tests.bot_api_server import webhook_problems
 from tests.function.telegram.library_types import check_against_libraries
 
@@ -40,10 +40,10 @@ def test_a_private_answer_replies_where_that_is_asked_for() -> None:
 
 def test_results_that_may_not_be_kept_are_personal() -> None:
     article = Article("id", "4", "", parts("4"))
-    kept = answer_inline_query("77", [article], 300)
+    kept = answer_inline_query("77", Results((article,), 300))
     assert (kept["cache_time"], kept["is_personal"]) == (300, False)
     assert kept["results"][0]["input_message_content"]["message_text"] == "4"
-    fresh = answer_inline_query("77", [], 0)
+    fresh = answer_inline_query("77", Results())
     assert (fresh["cache_time"], fresh["is_personal"], fresh["results"]) == (0, True, [])
 
 
