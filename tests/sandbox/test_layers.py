@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.check.checker import check
 from sandbox.kernel.layers import CURES, ESSENTIAL
-from sandbox.policy.loader import schema
+from sandbox.policy.mistakes import schema
 from tests.sandbox.guests import WITHOUT, guests
 
 # Tries statements in turn and prints for each what became of it.

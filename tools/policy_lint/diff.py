@@ -28,7 +28,8 @@ from sandbox.check.checker import check
 from sandbox.kernel.syscalls import expand
 from sandbox.policy.document import PROGRAMS, At, Finding
 from sandbox.policy.extends import parse_document
-from sandbox.policy.loader import Policy, schema
+from sandbox.policy.loader import Policy
+from sandbox.policy.mistakes import schema
 from tools.policy_lint.examples import EXAMPLES
 from tools.policy_lint.known import NEEDS
 from tools.policy_lint.modules import gives

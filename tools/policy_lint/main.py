@@ -120,7 +120,7 @@ def _matching(lists: Iterable[str]) -> set[str]:
 def _rule(name: str) -> Rule:
     known = every_rule()
     if name not in known:
-        from sandbox.policy.loader import did_you_mean
+        from sandbox.policy.mistakes import did_you_mean
 
         raise Unusable(f"no rule {name}; {did_you_mean(name, known, 'see --list-rules')}")
     return known[name]

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from sandbox.kernel import layers, seccomp, syscalls
 from sandbox.policy.extends import parse_document
 from sandbox.policy.loader import (
-    SCHEMA_FILE,
     Identity,
     Limits,
     Policy,
@@ -25,6 +24,7 @@ from sandbox.policy.loader import (
     load_policy,
     parse_policy,
 )
+from sandbox.policy.mistakes import SCHEMA_FILE, schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 
@@ -577,7 +577,7 @@ def test_an_editor_is_offered_what_the_project_has() -> None:
         for name, about in fields[group]["properties"].items():
             assert about.get("default", values[name]) == values[name], name
     calls = {name for table in syscalls.TABLES.values() for name in table}
-    offered = fields["denied_syscalls"]["items"]["examples"]
+    offered = fields["denied_syscalls"]["items"]["enum"]
     assert set(offered) == calls | syscalls.GROUPS.keys() | seccomp.CONDITIONS.keys()
     assert set(fields["required_layers"]["items"]["enum"]) == {*layers.CURES, *layers.ESSENTIAL}
     for about in fields.values():
@@ -629,6 +629,7 @@ def test_whatever_the_text_only_a_policy_error_escapes(text: str) -> None:
         found = refused.findings
     else:
         assert policy.version == 1
+        jsonschema.validate(document.value, schema())
         return
     lines = text.count("\n") + text.count("\r") + 1
     assert found

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from sandbox.policy.loader import schema
+from sandbox.policy.mistakes import schema
 
 ROOT = Path(__file__).resolve().parents[3]
 POLICIES = [ROOT / name for name in ("policy.yaml", "sandbox/policies/strict.yaml")]

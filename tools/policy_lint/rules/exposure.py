@@ -36,7 +36,8 @@ from typing import Any
 from sandbox.check.checker import check as violations
 from sandbox.fork_server.zygote_process import SandboxUnavailable
 from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy, did_you_mean
+from sandbox.policy.loader import Policy
+from sandbox.policy.mistakes import did_you_mean
 from tools.policy_lint.known import HARMLESS, KNOWN, REVEALING
 from tools.policy_lint.rules.names import INTROSPECTION
 from tools.policy_lint.subject import Subject

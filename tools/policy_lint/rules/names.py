@@ -30,7 +30,8 @@ from collections.abc import Iterator
 
 from sandbox.check.checker import check as violations
 from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy, did_you_mean
+from sandbox.policy.loader import Policy
+from sandbox.policy.mistakes import did_you_mean
 from tools.policy_lint.known import HARMLESS, KNOWN, REVEALING
 from tools.policy_lint.subject import Subject
 
