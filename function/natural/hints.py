@@ -10,7 +10,6 @@ import sys
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +17,7 @@ from pathlib import Path
 from function.natural.lexicon import tokens
 from function.natural.other_languages import in_code, in_python
 from function.natural.reader import LONGEST, Expression, Reading, abilities, read
-from function.natural.terms import polynomial
+from function.natural.terms import exact
 from function.natural.typography import parses
 from function.parts import Part, Parts, code, parts
 from function.program import Program
@@ -30,7 +29,7 @@ _MISLEADING = re.compile(
     r"\^|\d,\d|\d\s*%|\d[/.-]\d{1,2}[/.-]\d{4}|\d{4}-\d\d?-\d|\A\s*[^\W\d]+\s*:|math\.\w+\(\d"
 )
 _OF_BITS = re.compile(r"[&|]|<<|>>|\b0[xXbBoO]|\b(?:bin|hex)\(")
-_POWER = r"[\w)\]]\s*\^\s*(?![01]\b(?!\.))\.?\d"  # not of 0 or 1, which flip a bit
+_POWER = r"[\w.)\]]\s*\^\s*(?![01]\b(?!\.))\.?\d"  # not of 0 or 1, which flip a bit
 
 
 @dataclass(frozen=True)
@@ -155,24 +154,17 @@ def _inexact(case: Case) -> Parts:
     shown = case.outcome.output.strip()
     match case.expression:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as sign], comparators=[right]):
-            exact = _exact(left)
-            is_so = exact is not None and exact == _exact(right)
+            is_so = exact(left) == exact(right) is not None
             is_due = is_so and shown == str(isinstance(sign, ast.NotEq))
             close = f"math.isclose({ast.unparse(left)}, {ast.unparse(right)})"
         case ast.expr() as value if re.fullmatch(r"-?\d{1,9}\.\d{12,}", shown):
-            exact = _exact(value)
-            is_short = exact is not None and (exact * 10**10).denominator == 1
-            is_due = is_short and shown != repr(float(exact or 0))
+            on_paper = exact(value)
+            is_short = on_paper is not None and (on_paper * 10**10).denominator == 1
+            is_due = is_short and shown != repr(float(on_paper or 0))
             close = f"round({case.program.source.strip()}, 10)"
         case _:
             return ()
     return _say(_SENTENCES["inexact"], close) if is_due else ()
-
-
-def _exact(node: ast.expr) -> Fraction | None:
-    """A sum of literals as it is worked out on paper; None for anything else."""
-    poly = polynomial(node)
-    return poly[0] if poly and not any(poly[1:]) else None
 
 
 def _only_last(case: Case) -> Parts:
@@ -200,7 +192,7 @@ def _dash(case: Case) -> Parts:
 def _other_language(case: Case) -> Parts:
     """What is written so in other languages: `let x = 5`, `console.log(x)`, `a && !b`."""
     source = case.program.source.strip()
-    if not case.is_unknown or len(source) > LONGEST:
+    if not case.is_unknown or case.reading.refusal or len(source) > LONGEST:
         return ()
     meant = in_python(source)
     is_left = case.missing and re.search(rf"\b{case.missing}\b", meant)

@@ -1,6 +1,6 @@
 """Reads what people type to a calculator: `15% of 80`, `корень из 16`, `5 ft 10 in in cm`.
 
-    text    = {"start"} (group ["=" group | "to" target | "where" name "=" group]) {"end"}
+    text    = {"start"} group ["where" name "=" group | ["=" group] ["to" target]] {"end"}
     group   = form | sum                             form: `subtract A from B`, `A more than B`
     sum     = product {("+" | "-") product}          a percent is of what stands before it
     product = signed {("*" | "/" | "of" | "") signed}
@@ -19,30 +19,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import prod
 
 from function.natural.lexicon import Form, Token, Unit, forms, tokens
 from function.natural.terms import (
     ATOM,
     PRODUCT,
-    SIGN,
     SUM,
     TODAY,
     NoReadingError,
     Term,
-    added,
     called,
     check,
-    converted,
     date,
     decimal,
     fraction,
-    in_base,
-    multiplied,
-    negative,
     quantity,
-    raised,
     solved,
 )
 from function.natural.typography import plain
@@ -55,10 +48,14 @@ MOST_PATHS = 12  # a text that can be read in more ways says nothing
 _IMPORTS = {"Fraction(": "from fractions import Fraction\n", "statistics.": "import statistics\n"}
 _TIGHT_DASH = re.compile(r"(?<=[\w.)])—(?=[\w.(])")  # that phones make of `5--1`
 _INCHES = re.compile(r"(\d)[’′] ?(\d+)[”″]")  # quotes, as phones write them
-_CLOCK = re.compile(r"(\d+)(?::(\d\d))?(?::(\d\d))?\s?(?:([ap])\.?m)?")
+_DIGITS = re.compile(
+    r"(\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}|\d*)(?:\.(\d+))?(e[-+]?\d+)?"  # 12,34,567.5e3
+)
+_SWAPPED = str.maketrans(",.", ".,")
 _OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "(", "|", "scale")
 _TARGET = ("unit", "%", "fraction", "deg", "rad", "base")
 _COMPARISONS = ("==", "=", ">", "<", ">=", "<=", "!=")
+_CLOSING = {"(": ")", "[": "]", "|": "|"}
 _VARIABLES = "xyzabnху"
 _SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "+-01234567890123456789")
 _END = Token("", {})
@@ -135,9 +132,8 @@ class _Parser:
         self.path, self.place = path, 0
         self.chosen: dict[str, tuple[int, int]] = {}  # which option, of how many
         self.notes: set[str] = set()
-        self.variables: dict[str, Term] = {}
-        self.topic = self.unknown = ""
-        self.in_list = self.is_alone = False
+        self.unknown = ""
+        self.is_alone = self.in_list = False
         if _TIGHT_DASH.search(text):
             text = _TIGHT_DASH.sub(self._choose("dash", "-", "--"), text)
         text = _INCHES.sub("\\1'\\2\"", text)
@@ -146,6 +142,8 @@ class _Parser:
         comma = re.search(r"\d,\d|\d\.\d+\.\d", line)
         self.comma = self._choose("comma", ",", ".", "list") if comma else "."
         self.tokens = tokens(line, commas=self.comma != "list", spaces=spaces != "two")
+        roles = {role for token in self.tokens for role in token.roles}
+        self.topic = next((topic for topic in ("algebra", "draw") if topic in roles), "")
 
     def _choose(self, name: str, *options: str) -> str:
         """One of several readings, the same for the whole text."""
@@ -197,57 +195,33 @@ class _Parser:
 
     def text(self) -> Expression:
         """Parse the whole text."""
-        self.topic = next((role for role in ("algebra", "draw") if self._is(role)), "")
         while self._accept("start", ":", "="):
             pass
         while self.tokens[self.place :] and not {"end", "=", ":"}.isdisjoint(self.tokens[-1].roles):
             self.tokens.pop()
+        first = self._peek()
         self.is_alone = len(self.tokens) == self.place + 1
-        is_digits = self.is_alone and re.fullmatch(r"[1-9]\d*\.?\d*", self._peek().text)
-        check(
-            not self.is_alone
-            or self._is("number", "clock", "date", "const", "today", "vulgar", "value")
-        )
-        term = self._in_base() or self._where() or self._equation()
-        check(self.place == len(self.tokens) and not self.unknown and term.text != "math.e")
-        is_bare = re.fullmatch(r"[\d._]+|dt\.timedelta\(\w+=[\d._]+\)", term.text)
-        is_done = not (
-            is_digits or term.unit or term.kind == "time" or re.search(r"[([]", self.line)
-        )
-        check(is_done or not is_bare)
+        says_all = ("number", "clock", "date", "const", "today", "vulgar", "value")
+        check(not self.is_alone or self._is(*says_all))
+        term = self._whole()
+        check(self._peek() is _END and not self.unknown and term.text != "math.e")
+        if re.fullmatch(r"[\d._]+|dt\.timedelta\(\w+=[\d._]+\)", term.text):  # 007, 1 000, два
+            check(not (term.unit or term.kind == "time" or re.search(r"[([]", self.line)))
+            check(not (self.is_alone and re.fullmatch(r"[1-9]\d*\.?\d*", first.text)))
         unit = term.unit.symbol if term.unit and term.kind != "time" else ""
         unit = {"deg": "°", "percent": "%"}.get(term.kind, unit)
         imports = "".join(line for name, line in _IMPORTS.items() if name in term.text)
         return Expression(imports + term.text, term.text, unit, frozenset(self.notes))
 
-    def _in_base(self) -> Term | None:
-        """`ff hex`, `hex ff to dec`, `1010 binary to decimal`."""
-        rest = self.tokens[self.place :]
-        end = next((place for place, token in enumerate(rest) if "to" in token.roles), len(rest))
-        named = next((token for token in rest[:end] if "base" in token.roles), None)
-        if named is None:
-            return None
-        self.place += end
-        target = self._next().roles.get("base") if self._accept("to") else 10
-        check(target)
-        digits = "".join(token.text for token in rest[:end] if token is not named)
-        check(digits.isalnum() and digits.isascii())
-        return in_base(digits, named.roles["base"], target or 10)
-
-    def _where(self) -> Term | None:
-        """`3x + 2 where x = 4`."""
-        start, whole = self.place, self.tokens
-        for place in range(start, len(whole) - 3):
-            if "where" in whole[place].roles and whole[place + 2].text == "=":
-                self.place = place + 3
-                self.variables[whole[place + 1].text] = self._group()
-                check(self.place == len(whole) and whole[place + 1].text in _VARIABLES)
-                self.tokens, self.place = whole[:place], start
-                return self._group()
-        return None
-
-    def _equation(self) -> Term:
-        left = self._group()
+    def _whole(self) -> Term:
+        left = self._in_base() or self._group()
+        if self._accept("where"):  # 3x + 2 where x = 4
+            name = self._next().text
+            check(name == self.unknown and self._accept("="))
+            value = self._group()
+            check(self.unknown == name)
+            self.unknown = ""
+            return left._replace(text=re.sub(r"\bx\b", value.at(ATOM), left.text))
         if sign := self._accept(*_COMPARISONS):
             right = self._group()
             if self.unknown and sign in ("==", "="):
@@ -255,22 +229,38 @@ class _Parser:
                 return solved(left, right)
             check(left.kind == right.kind)
             return Term(f"{left.text} {'==' if sign == '=' else sign} {right.text}")
-        return converted(left, self._next()) if self._accept("to") else left
+        return left.converted(self._next()) if self._accept("to") else left
+
+    def _in_base(self) -> Term | None:
+        """`ff hex`, `hex ff`, `1010 binary`."""
+        number = list(takewhile(lambda token: "to" not in token.roles, self.tokens[self.place :]))
+        bases = [token.roles["base"] for token in number if "base" in token.roles]
+        if not bases:
+            return None
+        digits = "".join(token.text for token in number if "base" not in token.roles)
+        check(digits.isalnum() and digits.isascii())
+        check(all(int(digit, 36) < bases[0] for digit in digits))
+        self.place += len(number)
+        return Term(f'int("{digits}", {bases[0]})')
 
     # Groups
 
     def _group(self) -> Term:
         self._article()
-        for form in forms(self._peek().text):
-            if form[1][0] != "A" and (term := self._attempt(partial(self._form, form))):
-                return term
+        if found := self._any_form():
+            return found
         left = self._sum()
-        for form in forms(self._peek().text):
-            if form[1][0] == "A" and (term := self._attempt(partial(self._form, form, left))):
-                return term
-        return left
+        return self._any_form(left) or left
 
-    def _form(self, form: Form, left: Term | None = None) -> Term:
+    def _any_form(self, left: Term | None = None) -> Term | None:
+        """A form that begins here, or goes on after an operand."""
+        for form in forms(self._peek().text):
+            is_infix = form[1][0] == "A"
+            if is_infix == bool(left) and (term := self._attempt(partial(self._form, form, left))):
+                return term
+        return None
+
+    def _form(self, form: Form, left: Term | None) -> Term:
         """`divide A by B`: the whole of a group."""
         meaning, parts = form
         slots, unit = {"A": left or TODAY, "B": TODAY, "today": TODAY}, _END
@@ -283,16 +273,15 @@ class _Parser:
                 unit = token if part == "U" else unit
         check(self._peek() is _END or self._is(")", "to", "="))
         if meaning == "A in U":
-            return converted(slots["A"], unit)
+            return slots["A"].converted(unit)
         if re.search(r"\(|\*\*", meaning):
             return called(meaning, slots)
         first, *steps = meaning.removesuffix(" %").split()
         term = slots[first]
         for sign, operand in zip(steps[::2], steps[1::2], strict=True):
             check(sign != "of" or term.kind == "%")
-            other = slots.get(operand) or Term(operand)
-            work = added if sign in "+-" else multiplied
-            term = work(sign.replace("of", "*"), term, other)
+            work = term.added if sign in "+-" else term.multiplied
+            term = work(sign.replace("of", "*"), slots.get(operand) or Term(operand))
         return term._replace(kind="percent") if meaning.endswith("100 %") else term
 
     def _sum(self, first: Term | None = None) -> Term:
@@ -305,7 +294,7 @@ class _Parser:
             if (left.kind, left.unit, right.kind, right.ends) == ("time", None, "", "number"):
                 name = self._choose("of time", "minutes", "hours")  # 10:30 + 15
                 right = Term(f"dt.timedelta({name}={right.text})", kind="time")
-            left = added(sign, left, right)
+            left = left.added(sign, right)
         return left
 
     def _product(self, first: Term | None = None) -> Term:
@@ -313,11 +302,11 @@ class _Parser:
         while True:
             if self._continues(last) or (left.ends == "%" and self._is("number")):
                 last = self._signed()  # 2(3+4), 18% 2500
-                left = multiplied("*", left, last)
+                left = left.multiplied("*", last)
             elif self._is("of") and (left.kind == "%" or left.ends == "part"):
                 self.place += 1
                 last = self._extended(self._signed(), "+", "-")
-                left = multiplied("*", left, last)
+                left = left.multiplied("*", last)
                 left = left._replace(ends="part") if last.kind == "%" else left
             elif sign := self._operator():
                 last = self._signed()
@@ -325,7 +314,7 @@ class _Parser:
                 is_either = sign == "/" and self._continues(last)
                 if is_either and self._choose("of /", "one", "all") == "all":
                     last = self._factors(last)
-                left = multiplied(sign, left, last)
+                left = left.multiplied(sign, last)
                 left = left._replace(ends="part") if is_part else left
             else:
                 return left
@@ -333,7 +322,7 @@ class _Parser:
     def _factors(self, left: Term) -> Term:
         """A term with what is multiplied by standing beside it."""
         while self._continues(left):
-            left = multiplied("*", left, self._signed())
+            left = left.multiplied("*", self._signed())
         return left
 
     def _extended(self, first: Term, *signs: str) -> Term:
@@ -347,8 +336,7 @@ class _Parser:
         if self._is("by") and self._is(*_OPERAND, ahead=1):
             self.place += 1
             return self._choose("by", "*", "/")  # 6 на 7
-        sign = self._accept("*", "//", "/", "mod", "%")
-        return "%" if sign == "mod" else sign
+        return self._accept("*", "//", "/", "mod", "%").replace("mod", "%")
 
     def _continues(self, last: Term) -> bool:
         """Whether the next token is multiplied by standing beside the last one."""
@@ -361,7 +349,7 @@ class _Parser:
             return last.text.endswith("math.pi") and not token.glued  # 2 pi 3
         if token.text and token.text in _VARIABLES:
             is_times = token.text in "xх" and self._is(*_OPERAND, ahead=1)
-            return not is_times and (token.text in self.variables or "=" in self.line)
+            return not is_times and "=" in self.line
         return self._is("call", "const", "python") and not self._is_infix()
 
     def _is_infix(self) -> bool:
@@ -370,9 +358,9 @@ class _Parser:
 
     def _signed(self) -> Term:
         if self._accept("neg"):
-            return negative(self._signed())
+            return self._signed().signed("-")
         if self._accept("+"):
-            return negative(self._signed(), "+")
+            return self._signed().signed("+")
         base = self._postfix(self._atom())
         if not self._accept("^", "**"):
             return base
@@ -380,7 +368,7 @@ class _Parser:
         is_set = self._accept("{")
         exponent = self._sum() if is_set else self._signed()
         check(not is_set or self._accept("}"))
-        return raised(base, exponent)
+        return base.raised(exponent)
 
     def _postfix(self, term: Term) -> Term:
         while True:
@@ -388,9 +376,9 @@ class _Parser:
             if self._is("+", "-", "*", ")"):  # for speed: a fifth of the time
                 return term
             if self._is("power"):
-                term = raised(term, Term(_superscript(self._next()), SIGN))
+                term = term.raised(Term(_superscript(self._next())))
             elif role := self._accept("^2", "^3"):
-                term = raised(term, Term(role[1]))
+                term = term.raised(Term(role[1]))
             elif token.text == "i" and token.glued and term.ends == "number":
                 self.place += 1
                 term = Term(f"{term.text}j", ends="name")
@@ -404,7 +392,7 @@ class _Parser:
             elif self._is("%") and self._is_percent(term, token):
                 self.place += 1
                 self.notes.add("percent")
-                term = Term(f"{term.at(PRODUCT)}/100", PRODUCT, "%", ends="%")
+                term = term.multiplied("/", Term("100"))._replace(kind="%", ends="%")
             elif role := self._accept("deg", "rad"):
                 term = term._replace(kind=role, ends="")
             elif self._is("unit") and not (self._is("number", ahead=1) and self._is_infix()):
@@ -441,7 +429,7 @@ class _Parser:
             more = self._postfix(self._number())
             check(more.kind == kind and more.unit and more.unit.size < unit.size)
             check(token.text != "'" or (more.value or 0) < 12)
-            return added("+", found, more)
+            return found.added("+", more)
 
         return self._attempt(smaller) or found
 
@@ -468,14 +456,13 @@ class _Parser:
             return term
         if self._is("call"):
             return self._call()
-        if opening := self._accept("(", "["):
+        if opening := self._accept(*_CLOSING):
             inner = self._group()
-            check(self._accept(")" if opening == "(" else "]") or self._peek() is _END)
+            is_end = opening != "|" and self._peek() is _END
+            check(is_end or self._accept(_CLOSING[opening]))
+            if opening == "|":
+                return Term(f"abs({inner.text})", ends=")")
             return inner._replace(kind=inner.kind.replace("%", ""), ends=")")
-        if self._accept("|"):
-            inner = self._sum()
-            check(self._accept("|"))
-            return Term(f"abs({inner.text})", ends=")")
         return self._name(self._next())
 
     def _name(self, token: Token) -> Term:
@@ -485,21 +472,20 @@ class _Parser:
         if "value" in roles:
             return Term(roles["value"])
         if "python" in roles:
-            operands = ", ".join(item.text for item in self._items()) if self._accept("(") else None
+            operands = (
+                ", ".join(item.text for item in self._items(")")) if self._accept("(") else None
+            )
             return Term(token.text + f"({operands})" * (operands is not None), ends="name")
         if "date" in roles:
             return self._date(token.text)
         if "clock" in roles:
             return self._clock(token.text)
         if "today" in roles:
-            shift = f"{roles['today'][0]}dt.timedelta(days={roles['today'][1]})"
-            return TODAY if roles["today"] == "+0" else Term(TODAY.text + shift, SUM, "date")
+            return Term(roles["today"], SUM if "timedelta" in roles["today"] else ATOM, "date")
         if "unit" in roles and roles["unit"][0].kind == "money":
             return self._of_money(quantity(self._number(), roles["unit"][0]))
         if "i" in roles and re.search(r"\di\b|\bi\s*\^", self.line):
             return Term("1j", ends="name")
-        if token.text in self.variables:
-            return Term(self.variables[token.text].at(ATOM), ends="name")
         check(token.text and token.text in _VARIABLES and self.unknown in ("", token.text))
         self.unknown = token.text
         return Term("x", ends="name")
@@ -589,16 +575,14 @@ class _Parser:
 
     def _digits(self, text: str) -> tuple[Fraction, str]:
         """The value of a number, and how Python writes it."""
-        is_decimal_comma = self.comma == ","
-        bare = re.sub(r"[ ']", "," if "," in text and not is_decimal_comma else "", text)
-        group, point = (r"\.", ",") if is_decimal_comma else (",", r"\.")
-        whole = rf"\d{{1,3}}(?:{group}\d{{3}})+|\d{{1,2}}(?:{group}\d\d)+{group}\d{{3}}|\d*"
-        match = re.fullmatch(rf"({whole})(?:{point}(\d+))?(e[-+]?\d+)?", bare)
+        is_swapped = self.comma == ","
+        bare = re.sub("[ ']", "," if "," in text and not is_swapped else "", text)
+        match = _DIGITS.fullmatch(bare.translate(_SWAPPED) if is_swapped else bare)
         digits, decimals, exponent = match.groups("") if match else ("00", "", "")
-        digits = re.sub(r"\D", "", digits)
+        digits = digits.replace(",", "")
         check(match and (self.is_alone or not re.match(r"0\d", digits)))
         if "," in text:
-            self.notes.add("comma" if is_decimal_comma and decimals else "group")
+            self.notes.add("comma" if is_swapped and decimals else "group")
         is_grouped = digits and not decimals and not exponent and not text.isdecimal()
         written = f"{int(digits):_}" if is_grouped else digits.lstrip("0") or digits[:1]
         python = f"{written}.{decimals}{exponent}" if decimals else written + exponent
@@ -613,15 +597,15 @@ class _Parser:
         return date(third, first, second) if is_american else date(third, second, first)
 
     def _clock(self, text: str) -> Term:
-        match = _CLOCK.match(text)
-        *numbers, half = match.groups("0") if match else ("0",) * 4
-        hours, minutes, seconds = map(int, numbers)
-        if self.is_alone and half == "0" and self._choose("colon", "clock", "/") == "/":
+        """`15:30`, `3:30 pm`; a quotient where it stands alone."""
+        hours, minutes, seconds, *_ = (*map(int, re.findall(r"\d+", text)), 0, 0)
+        half = re.search("[ap]", text)
+        if half:
+            check(1 <= hours <= 12)
+            hours = hours % 12 + 12 * (half[0] == "p")
+        elif self.is_alone and self._choose("colon", "clock", "/") == "/":
             check(minutes and not seconds)
             return Term(f"{hours}/{minutes}", PRODUCT)
-        if half != "0":
-            check(1 <= hours <= 12)
-            hours = hours % 12 + 12 * (half == "p")
         rest = f", minutes={minutes}" * bool(minutes) + f", seconds={seconds}" * bool(seconds)
         return Term(f"dt.timedelta(hours={hours}{rest})", kind="time")
 
@@ -630,7 +614,7 @@ class _Parser:
     def _call(self) -> Term:
         token = self._next()
         template, power = token.roles["call"], None
-        if re.search(r"(?:sin|cos|tan)\(", template):
+        if re.search(r"(?:sin|cos|tan)\(", template):  # sin^2 30
             if self._accept("^"):
                 power = self._number()
             elif self._is("power"):
@@ -640,7 +624,7 @@ class _Parser:
             template = f"math.log{base}(A)" if base in ("2", "10") else f"math.log(A, {base})"
         is_spoken = self._accept("of") or token.text.endswith(" of")
         if self._accept("("):
-            operands = self._items()
+            operands = self._items(")")
         else:
             operands = [self._operand()]
             if is_spoken:
@@ -655,11 +639,9 @@ class _Parser:
             is_either = len(operands) == 2 and not re.search("[,;]", self.line)  # log 2 8
             if is_either and self._choose("log", "base", "value") == "base":
                 operands.reverse()
-        slots = dict(zip("AB", operands, strict=False))
-        options = [each for each in template.split(" or ") if ("B" in each) == (len(operands) > 1)]
-        check(options and len(operands) <= 2)
-        term = self._worked_out(self._choose(template, *options), slots)
-        return raised(term, power) if power else term
+        check(len(operands) <= 2)
+        term = self._applied(template, dict(zip("AB", operands, strict=False)))
+        return term.raised(power) if power else term
 
     def _base(self) -> str:
         """The base of `log2 8`, `log_2 8` and `log₁₀ 1000`."""
@@ -671,72 +653,67 @@ class _Parser:
     def _operand(self) -> Term:
         """The operand of a function without brackets."""
         if self._accept("neg"):
-            return negative(self._operand())
+            return self._operand().signed("-")
         term = self._postfix(self._atom())
         while self._is("const") and self._continues(term):
-            term = multiplied("*", term, self._atom())
+            term = term.multiplied("*", self._atom())
         if "math.pi" in term.text and self._is("/") and self._is("number", ahead=1):
             self.place += 1
-            term = multiplied("/", term, self._number())
+            term = term.multiplied("/", self._number())
         return term
 
-    def _worked_out(self, template: str, slots: dict[str, Term]) -> Term:
+    def _applied(self, template: str, slots: dict[str, Term]) -> Term:
         """A function; of an angle in degrees or radians, or both where either may be meant."""
-        if not re.search(r"math\.(sin|cos|tan)\(", template):
-            return called(template, slots)
+        options = [each for each in template.split(" or ") if ("B" in each) == ("B" in slots)]
+        check(options)
+        if "math.radians" not in template:
+            return called(self._choose(template, *options), slots)
+        of_degrees, of_radians = options
         angle = slots["A"]
         value = None if "math." in angle.text else angle.value
-        of_degrees = template.replace("(A)", "(math.radians(A))")
-        if not angle.kind and value != 0 and "math." not in angle.text:
-            sizes = [float(size) for size in re.findall(r"\d+(?:\.\d+)?", angle.text)]
+        sizes = [float(size) for size in re.findall(r"\d+(?:\.\d+)?", angle.text)]
+        if angle.kind == "deg":
+            option = of_degrees
+        elif angle.kind or value == 0 or "math." in angle.text:
+            option = of_radians
+        else:
             is_large = max(sizes, default=0) >= 10
-            template = of_degrees if is_large else self._choose("angle", of_degrees, template)
-        elif angle.kind == "deg":
-            template = of_degrees
-        pole = {"math.tan(": 90, "1/math.ta": 0}.get(template[:9])
-        check(template != of_degrees or value is None or pole is None or value % 180 != pole)
-        return called(template, slots, ("", "%", "deg", "rad"))
+            option = of_degrees if is_large else self._choose("angle", of_degrees, of_radians)
+        pole = {"math.tan": 90, "1/math.t": 0}.get(option[:8])
+        check(option == of_radians or value is None or pole is None or value % 180 != pole)
+        return called(option, slots, ("", "%", "deg", "rad"))
 
     def _list(self) -> Term:
         template = self._next().roles["list"]
         self._accept("of")
         outer, self.in_list = self.in_list, True
-        try:
-            is_enclosed = self._accept("(")
-            items = self._items() if is_enclosed else self._bare_items()
-        finally:
-            self.in_list = outer
+        is_enclosed = bool(self._accept("("))
+        items = self._items(")" if is_enclosed else "")
+        self.in_list = outer
         check(len(items) > 1 and len({(item.kind, item.unit) for item in items}) == 1)
         check(items[0].kind in ("", "money"))
-        joined = ", ".join(item.text for item in items)
-        text = template.replace("N", str(len(items))).replace("A", joined)
-        level = PRODUCT if template.endswith("N") else ATOM
-        return Term(text, level, items[0].kind, items[0].unit, ")" if is_enclosed else "")
+        joined = Term(", ".join(item.text for item in items))
+        term = called(template.replace("N", str(len(items))), {"A": joined})
+        ends = ")" if is_enclosed else ""
+        return term._replace(kind=items[0].kind, unit=items[0].unit, ends=ends)
 
-    def _items(self) -> list[Term]:
-        """Operands in brackets, to the closing one or the end of the text."""
-        items, first = [self._sum()], ""
-        while self._peek() is not _END and not self._accept(")"):
-            separator = self._accept(";", ",", "and") or (" " if self._is("number") else "")
-            check(separator and separator in (first or separator, "and"))
-            first = first or separator
-            items.append(self._sum())
-        return items
-
-    def _bare_items(self) -> list[Term]:
-        """Operands without brackets, separated by signs, words or spaces."""
-        items, separators = [self._signed()], set[str]()
-        while True:
+    def _items(self, closing: str) -> list[Term]:
+        """Operands that are separated in one way; in brackets, to the closing one or the end."""
+        operand = self._sum if closing else self._signed
+        apart = ("number",) if closing else ("number", "num", "vulgar", "neg")
+        items, separators = [operand()], set[str]()
+        while not (closing and (self._accept(closing) or self._peek() is _END)):
             separator = self._accept(";", ",")
             separator = (self._accept("and") and (separator or "and")) or separator
-            if not separator and not self._is("number", "num", "vulgar", "neg"):
+            if not separator and not self._is(*apart):
+                check(not closing)
                 break
             separators.add(separator)
-            items.append(self._signed())
+            items.append(operand())
         check(len(separators - {"and"}) <= 1)
         numbers = re.findall(r"\d[\d,]*", self.line)
         is_decimal = all(re.fullmatch(r"\d+,\d+", number) for number in numbers)
-        check(not (self.comma == "list" and "and" in separators and is_decimal))
+        check(closing or not (self.comma == "list" and "and" in separators and is_decimal))
         return items
 
 

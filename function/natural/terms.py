@@ -2,7 +2,9 @@
 
 import ast
 import calendar
+import operator
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import NamedTuple
@@ -12,6 +14,12 @@ from function.natural.lexicon import Token, Unit
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)  # how tightly Python binds an expression
 NUMBERS = ("", "%")
 
+_OPERATIONS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 _TEMPERATURES = {
     "°C°F": "A*9/5+32",
     "°F°C": "(A-32)*5/9",
@@ -20,10 +28,10 @@ _TEMPERATURES = {
     "°FK": "(A-32)*5/9+273.15",
     "K°F": "(A-273.15)*9/5+32",
 }
-_BASES = {2: "bin({})", 8: "oct({})", 10: "{}", 16: "hex({})"}
+_BASES = {2: "bin(A)", 8: "oct(A)", 16: "hex(A)"}
 _TIMES = {1: "seconds", 60: "minutes", 3600: "hours", 86400: "days", 604800: "weeks"}
-
-Polynomial = tuple[Fraction, Fraction, Fraction]  # the coefficients of 1, x and x**2
+_DAY = 86400
+_FAR = Fraction(10**9 + 7)  # a number that nobody types
 
 
 class NoReadingError(Exception):
@@ -36,32 +44,22 @@ def check(condition: object, refusal: str = "") -> None:
         raise NoReadingError(refusal)
 
 
-def polynomial(node: ast.expr) -> Polynomial | None:
-    """The exact coefficients of an expression in x; None for anything else."""
-    zero = Fraction(0)
+def exact(node: ast.expr, x: Fraction | None = None) -> Fraction | None:
+    """The value of a polynomial in x as it is worked out on paper; None for anything else."""
     match node:
         case ast.Constant(value=int() | float() as number) if abs(number) < 1e100:
-            return Fraction(str(number)), zero, zero
+            return Fraction(str(number))
         case ast.Name(id="x"):
-            return zero, Fraction(1), zero
+            return x
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return polynomial(ast.BinOp(ast.Constant(-1), ast.Mult(), operand))
+            return exact(ast.BinOp(ast.Constant(-1), ast.Mult(), operand), x)
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=2)):
-            return polynomial(ast.BinOp(left, ast.Mult(), left))
-        case ast.BinOp(left=left, op=operator, right=right):
-            one, other = polynomial(left), polynomial(right)
-            if one is None or other is None:
-                return None
-            (a, b, c), (d, e, f) = one, other
-            match operator:
-                case ast.Add():
-                    return a + d, b + e, c + f
-                case ast.Sub():
-                    return a - d, b - e, c - f
-                case ast.Mult() if not (c * e or b * f or c * f):
-                    return a * d, a * e + b * d, a * f + b * e + c * d
-                case ast.Div() if d and not (e or f):
-                    return a / d, b / d, c / d
+            return exact(ast.BinOp(left, ast.Mult(), left), x)
+        case ast.BinOp(left=left, op=sign, right=right) if work := _OPERATIONS.get(type(sign)):
+            divides = isinstance(sign, ast.Div)
+            one, other = exact(left, x), exact(right, None if divides else x)
+            if one is not None and other is not None and (other or not divides):
+                return work(one, other)
     return None
 
 
@@ -82,15 +80,89 @@ class Term(NamedTuple):
         return self.text if self.level >= level else f"({self.text})"
 
     @property
-    def polynomial(self) -> Polynomial | None:
-        """Its coefficients, where it is a polynomial in x."""
-        return polynomial(ast.parse(self.text, mode="eval").body)
-
-    @property
     def value(self) -> Fraction | None:
         """Its exact value, where it consists of numbers and the four operations."""
-        poly = self.polynomial
-        return poly[0] if poly and not any(poly[1:]) else None
+        return exact(ast.parse(self.text, mode="eval").body)
+
+    def signed(self, sign: str) -> "Term":
+        """The term with a sign before it."""
+        return self._replace(text=sign + self.at(SIGN), level=SIGN, ends="")
+
+    def added(self, sign: str, right: "Term") -> "Term":
+        """A sum or difference; a percent is of what stands before it."""
+        kind, unit, kinds = self.kind, self.unit, {self.kind, right.kind}
+        if right.kind == "%" and kind not in ("%", "date", "temperature"):
+            return Term(f"{self.at(PRODUCT)}*(1{sign}{right.text})", PRODUCT, kind, unit)
+        if "date" in kinds:
+            return _dated(sign, self, right)
+        if kinds <= {"", "%"}:
+            kind = ""
+        elif kinds == {"", "money"}:
+            kind, unit = "money", unit or right.unit
+        else:
+            check(kind == right.kind and kind != "temperature")
+            right = right.rescaled(unit)
+        other = right.at(POWER if right.level == SIGN else PRODUCT)
+        return Term(f"{self.at(SUM)}{sign}{other}", SUM, kind, unit)
+
+    def multiplied(self, sign: str, right: "Term") -> "Term":
+        """A product, quotient or remainder."""
+        kind, unit = "", None
+        check(not {self.kind, right.kind} & {"date", "temperature"})
+        if sign == "/" and self.kind == right.kind and self.kind not in NUMBERS:
+            right = right.rescaled(self.unit)
+        elif right.kind in NUMBERS:
+            kind, unit = self.kind.replace("%", ""), self.unit
+        else:
+            check(self.kind in NUMBERS and sign == "*")
+            kind, unit = right.kind, right.unit
+        text = f"{self.at(PRODUCT)}{' % ' if sign == '%' else sign}{right.at(SIGN)}"
+        return Term(text, PRODUCT, kind, unit, right.ends.strip("%") if sign == "*" else "")
+
+    def raised(self, exponent: "Term") -> "Term":
+        """A power."""
+        check(self.kind in NUMBERS and not exponent.kind)
+        text = f"{self.at(ATOM)}**{exponent.at(SIGN)}"
+        return Term(text, POWER, ends=self.ends and "!")
+
+    def rescaled(self, unit: Unit | None) -> "Term":
+        """The same amount in another unit of its kind, by one exact factor if there is one."""
+        if unit is None or self.kind == "time":
+            return self
+        check(self.kind != "money" or self.unit == unit, "exchange")
+        ratio = (self.unit.size if self.unit else Fraction(1)) / unit.size
+        if ratio == 1:
+            return self._replace(unit=unit)
+        text = f"{self.at(PRODUCT)}*{ratio.numerator}/{ratio.denominator}"
+        factors = sorted([("*", ratio), ("/", 1 / ratio)], key=lambda each: each[1].denominator)
+        for sign, factor in reversed(factors):
+            if (factor * 10**12).denominator == 1 and factor >= Fraction(1, 1000):
+                text = f"{self.at(PRODUCT)}{sign}{f'{float(factor):.12f}'.rstrip('0').rstrip('.')}"
+        return Term(text, PRODUCT, unit.kind, unit)
+
+    def converted(self, target: Token) -> "Term":
+        """The term in the unit, or as the percent, fraction or digits, that a token names."""
+        roles, kind, is_number = target.roles, self.kind, self.kind in NUMBERS
+        if "%" in roles and is_number:
+            return Term(f"{self.at(PRODUCT)}*100", PRODUCT, "percent")
+        if "fraction" in roles and is_number:
+            return _as_fraction(self.text)
+        if "base" in roles and not kind:
+            check(roles["base"] != 10 or self.text.startswith("int("))
+            return Term(_BASES.get(roles["base"], "A").replace("A", self.text))
+        if "rad" in roles and kind == "deg":
+            return Term(f"math.radians({self.text})")
+        if "deg" in roles and "math." in self.text and kind in ("", "deg", "rad"):
+            is_done = self.text.startswith("math.degrees")
+            return self if is_done else Term(f"math.degrees({self.text})", kind="deg")
+        for unit in roles.get("unit", ()):
+            check(unit.kind != "money" or kind != "money", "exchange")
+            if (kind, unit.kind) == ("calendar", "time") and self.unit and self.unit.size == 12:
+                year = Term(f"dt.timedelta(days={self.at(PRODUCT)}*365)", kind="time")
+                return year.converted(target)
+            if kind == unit.kind:
+                return _in_unit(self, unit)
+        raise NoReadingError
 
 
 TODAY = Term("dt.date.today()", kind="date")
@@ -124,73 +196,6 @@ def quantity(number: Term, unit: Unit) -> Term:
     return Term(f"dt.timedelta({name}={number.text})", kind="time", unit=unit)
 
 
-def negative(term: Term, sign: str = "-") -> Term:
-    """A term with a sign before it."""
-    return term._replace(text=sign + term.at(SIGN), level=SIGN, ends="")
-
-
-def added(sign: str, left: Term, right: Term) -> Term:
-    """A sum or difference; a percent is of what stands before it."""
-    kind, unit, kinds = left.kind, left.unit, {left.kind, right.kind}
-    if right.kind == "%" and kind not in ("%", "date", "temperature"):
-        return Term(f"{left.at(PRODUCT)}*(1{sign}{right.text})", PRODUCT, kind, unit)
-    if "date" in kinds:
-        return _dated(sign, left, right)
-    if kinds <= {"", "%"}:
-        kind = ""
-    elif kinds == {"", "money"}:
-        kind, unit = "money", unit or right.unit
-    else:
-        check(kind == right.kind and kind != "temperature")
-        check(kind != "money" or unit == right.unit, "exchange")
-        right = _rescaled(right, unit) if unit and kind != "time" else right
-    other = right.at(POWER if right.level == SIGN else PRODUCT)
-    return Term(f"{left.at(SUM)}{sign}{other}", SUM, kind, unit)
-
-
-def _dated(sign: str, left: Term, right: Term) -> Term:
-    if left.kind == right.kind and sign == "-":
-        return Term(f"({left.text}-{right.text}).days")
-    check(left.kind == "date" and right.unit)
-    size = right.unit.size if right.unit else Fraction(0)
-    if right.kind == "time" and size >= _DAY:
-        return Term(f"{left.text}{sign}{right.text}", SUM, "date")
-    today = f"{datetime.now(UTC):dt.date(%Y, %m, %d)}"
-    text = today if left == TODAY else left.text
-    match, count = re.fullmatch(r"dt\.date\((\d+), (\d+), (\d+)\)", text), right.value
-    check(match and right.kind == "calendar" and count is not None and count.denominator == 1)
-    year, month, day = map(int, match.groups()) if match else (0, 0, 0)
-    months = int((count or 0) * size)
-    year, month = divmod(year * 12 + month - 1 + (months if sign == "+" else -months), 12)
-    check(1000 <= year <= 9999)
-    return date(year, month + 1, min(day, calendar.monthrange(year, month + 1)[1]))
-
-
-_DAY = 86400
-
-
-def multiplied(sign: str, left: Term, right: Term) -> Term:
-    """A product, quotient or remainder."""
-    kind, unit = "", None
-    check(not {left.kind, right.kind} & {"date", "temperature"})
-    if sign == "/" and left.kind == right.kind and left.kind not in NUMBERS:
-        check(left.kind != "money" or left.unit == right.unit, "exchange")
-        right = _rescaled(right, left.unit) if left.unit and left.kind != "time" else right
-    elif right.kind in NUMBERS:
-        kind, unit = left.kind.replace("%", ""), left.unit
-    else:
-        check(left.kind in NUMBERS and sign == "*")
-        kind, unit = right.kind, right.unit
-    text = f"{left.at(PRODUCT)}{' % ' if sign == '%' else sign}{right.at(SIGN)}"
-    return Term(text, PRODUCT, kind, unit, right.ends.strip("%") if sign == "*" else "")
-
-
-def raised(base: Term, exponent: Term) -> Term:
-    """A power."""
-    check(base.kind in NUMBERS and not exponent.kind)
-    return Term(f"{base.at(ATOM)}**{exponent.at(SIGN)}", POWER, ends=base.ends and "!")
-
-
 def called(template: str, slots: dict[str, Term], kinds: tuple[str, ...] = NUMBERS) -> Term:
     """The Python for a function or a form, such as `math.log(A, B)`, with its operands put in."""
     check(all(slots[name].kind in kinds for name in "AB" if name in template and name in slots))
@@ -208,18 +213,15 @@ def called(template: str, slots: dict[str, Term], kinds: tuple[str, ...] = NUMBE
     return Term(re.sub(slot, put, template), level, kind, ends=")")
 
 
-def in_base(digits: str, source: int, target: int) -> Term:
-    """Digits of one base as a number in another."""
-    check(digits and all(int(digit, 36) < source for digit in digits))
-    return Term(_BASES[target].format(f'int("{digits}", {source})'))
-
-
 def solved(left: Term, right: Term) -> Term:
     """The roots of a linear or quadratic equation in x."""
-    poly = Term(f"{left.text} - ({right.text})").polynomial
-    is_given = left.text == "x" and right.value is not None  # x = 5
-    check(poly and any(poly[1:]) and not is_given)
-    c, b, a = poly or (Fraction(0),) * 3
+    tree = ast.parse(f"{left.text} - ({right.text})", mode="eval").body
+    points = (Fraction(0), Fraction(1), Fraction(-1), _FAR)
+    values = [value for x in points if (value := exact(tree, x)) is not None]
+    check(len(values) == len(points) and not (left.text == "x" and right.value is not None))
+    c, one, other, far = values
+    a, b = (one + other) / 2 - c, (one - other) / 2
+    check((a or b) and far == (a * _FAR + b) * _FAR + c)
     if not a:
         top, bottom = (-c, b) if b > 0 else (c, -b)
         return Term(f"{decimal(top)}/{decimal(bottom)}".removesuffix("/1"), PRODUCT)
@@ -229,35 +231,35 @@ def solved(left: Term, right: Term) -> Term:
     return Term(f"(({first})/{under}, ({second})/{under})")
 
 
-def converted(term: Term, target: Token) -> Term:
-    """A term in the unit, or as the percent, fraction or digits, that a token names."""
-    roles, is_number = target.roles, term.kind in NUMBERS
-    if "%" in roles and is_number:
-        return Term(f"{term.at(PRODUCT)}*100", PRODUCT, "percent")
-    if "fraction" in roles and is_number:
-        return _as_fraction(term.text)
-    if "base" in roles and not term.kind and roles["base"] != 10:
-        return Term(_BASES[roles["base"]].format(term.text))
-    if "rad" in roles and term.kind == "deg":
-        return Term(f"math.radians({term.text})")
-    if "deg" in roles and "math." in term.text and term.kind in ("", "deg", "rad"):
-        is_done = term.text.startswith("math.degrees")
-        return term if is_done else Term(f"math.degrees({term.text})", kind="deg")
-    for unit in roles.get("unit", ()):
-        check(unit.kind != "money" or term.kind != "money", "exchange")
-        kind, own = term.kind, term.unit or unit
-        if (kind, unit.kind, own.size) == ("calendar", "time", 12):
-            term, kind = Term(f"dt.timedelta(days={term.at(PRODUCT)}*365)"), "time"
-        if kind == unit.kind == "temperature":
-            check(own != unit)
-            form = _TEMPERATURES[own.symbol + unit.symbol]
-            return Term(form.replace("A", term.at(PRODUCT)), SUM, unit=unit)
-        if kind == unit.kind == "time":
-            one = quantity(Term("1"), unit)
-            return Term(f"{term.at(PRODUCT)}/{one.text}", PRODUCT, "amount", unit)
-        if kind == unit.kind:
-            return _rescaled(term, unit)
-    raise NoReadingError
+def _dated(sign: str, left: Term, right: Term) -> Term:
+    """The days between two dates, or a date some time after or before another."""
+    if left.kind == right.kind and sign == "-":
+        return Term(f"({left.text}-{right.text}).days")
+    check(left.kind == "date" and right.unit)
+    size = right.unit.size if right.unit else Fraction(0)
+    if right.kind == "time" and size >= _DAY:
+        return Term(f"{left.text}{sign}{right.text}", SUM, "date")
+    today = f"{datetime.now(UTC):dt.date(%Y, %m, %d)}"
+    text = today if left == TODAY else left.text
+    match, count = re.fullmatch(r"dt\.date\((\d+), (\d+), (\d+)\)", text), right.value
+    check(match and right.kind == "calendar" and count is not None and count.denominator == 1)
+    year, month, day = map(int, match.groups()) if match else (0, 0, 0)
+    months = int((count or 0) * size)
+    year, month = divmod(year * 12 + month - 1 + (months if sign == "+" else -months), 12)
+    check(1000 <= year <= 9999)
+    return date(year, month + 1, min(day, calendar.monthrange(year, month + 1)[1]))
+
+
+def _in_unit(term: Term, unit: Unit) -> Term:
+    """A term in another unit of its kind."""
+    if term.kind == "temperature" and term.unit:
+        check(term.unit != unit)
+        form = _TEMPERATURES[term.unit.symbol + unit.symbol]
+        return Term(form.replace("A", term.at(PRODUCT)), SUM, unit=unit)
+    if term.kind == "time":
+        text = f"{term.at(PRODUCT)}/{quantity(Term('1'), unit).text}"
+        return Term(text, PRODUCT, "amount", unit)
+    return term.rescaled(unit)
 
 
 def _as_fraction(text: str) -> Term:
@@ -266,16 +268,3 @@ def _as_fraction(text: str) -> Term:
     text = re.sub(r"(?<![\w.'/*])(\d+)/(\d+)(?![\w.'])", r"Fraction(\1, \2)", text)
     check("Fraction(" in text)
     return Term(text)
-
-
-def _rescaled(term: Term, unit: Unit) -> Term:
-    """The same amount in another unit, by one exact factor if there is one."""
-    ratio = (term.unit.size if term.unit else Fraction(1)) / unit.size
-    if ratio == 1:
-        return term._replace(unit=unit)
-    text = f"{term.at(PRODUCT)}*{ratio.numerator}/{ratio.denominator}"
-    factors = sorted([("*", ratio), ("/", 1 / ratio)], key=lambda each: each[1].denominator)
-    for sign, factor in reversed(factors):
-        if (factor * 10**12).denominator == 1 and factor >= Fraction(1, 1000):
-            text = f"{term.at(PRODUCT)}{sign}{f'{float(factor):.12f}'.rstrip('0').rstrip('.')}"
-    return Term(text, PRODUCT, unit.kind, unit)
