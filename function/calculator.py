@@ -135,8 +135,6 @@ def calculate(
         output, end = output[:SHOWN_HEAD], shown(output[-SHOWN_TAIL:])
     if reader and program.calculation and outcome.kind == "ok":
         output = reader.shown(program, output)
-    if program.echo_lines:  # the values alone, as a console prints them
-        output = "\n".join(each for each in output.split("\n") if each != "None")
     others = reader.others(program, outcome, policy) if reader and inline else ()
     hint = reader.hint(program, outcome, policy) if reader else ()
     return Answer(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sandbox.fork_server.guest import Show
 
 _DIGITS = 11  # of a number beside its symbols, as a pocket calculator has them
+_DEPTH = 3  # of collections in collections that are looked at
 _WIDTH, _LINES = 36, 24  # of formulas: what a phone shows without breaking lines
 # What one line of text shows badly; all else stays as it can be typed again.
 _FORMULAS = ("Derivative", "Integral", "Limit", "Piecewise", "Product", "Sum")
@@ -40,7 +41,7 @@ def shows(picture_bytes: int) -> Show:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text: symbols with their number beside, matrices and integrals drawn."""
+    """Return a value as text: symbols with their numbers beside, matrices and integrals drawn."""
     sympy = sys.modules.get("sympy")
     text = str(value)
     if sympy is None or type(value).__module__.partition(".")[0] not in ("sympy", "builtins"):
@@ -50,35 +51,58 @@ def text_of(value: Any) -> str:
         lines = [line.rstrip() for line in drawn.split("\n")]
         if len(lines) <= _LINES and max(map(len, lines)) <= _WIDTH:
             text = "\n".join(lines)
-    number = _number(value, sympy)
-    gap = "\n" if "\n" in text else " "
-    return f"{text}{gap}≈ {number}" if number else text
+    try:
+        numbers = _numbers(value, sympy)
+    except ValueError:
+        return text
+    if numbers == str(value):
+        return text
+    gap = " " if "\n" not in text and len(text) <= _WIDTH else "\n"
+    return f"{text}{gap}≈ {numbers}"
 
 
-def _is_formula(value: Any, sympy: Any) -> bool:
+def _is_formula(value: Any, sympy: Any, depth: int = _DEPTH) -> bool:
+    if isinstance(value, list | tuple):
+        return depth > 0 and any(_is_formula(each, sympy, depth - 1) for each in value)
     if isinstance(value, sympy.MatrixBase):
         return True
     return isinstance(value, sympy.Basic) and value.has(*(getattr(sympy, n) for n in _FORMULAS))
 
 
-def _number(value: Any, sympy: Any) -> str:
-    """Return the number that symbols, or all of a list, stand for; "" where there is none."""
-    items = value if isinstance(value, list | tuple) else [value]
-    if not items or not all(isinstance(one, sympy.Expr) and one.is_number for one in items):
-        return ""
-    if all(one.is_Float or one.is_Integer for one in items):
-        return ""
-    numbers = [one if one.is_Integer else one.evalf(_DIGITS) for one in items]
-    if not all(one.is_finite and one.is_number for one in numbers):
-        return ""
-    texts = [_without_zeros(str(one)) for one in numbers]
-    number = f"[{', '.join(texts)}]" if isinstance(value, list | tuple) else texts[0]
-    return "" if number == str(value) else number
+def _numbers(value: Any, sympy: Any, depth: int = _DEPTH) -> str:
+    """Return the numbers that a value or a collection stands for. Raises ValueError for none."""
+    if type(value) in (int, float):
+        return str(value)
+    if isinstance(value, sympy.Expr) and value.is_number:
+        return _number(value)
+    if depth and type(value) is dict:
+        pairs = [
+            f"{key if isinstance(key, sympy.Symbol) else _numbers(key, sympy, depth - 1)}: "
+            f"{_numbers(each, sympy, depth - 1)}"
+            for key, each in value.items()
+        ]
+        return f"{{{', '.join(pairs)}}}"
+    first, last = "()" if isinstance(value, tuple) else "[]"
+    if isinstance(value, sympy.FiniteSet):
+        (first, last), value = "{}", sorted(value, key=sympy.default_sort_key)
+    if depth and isinstance(value, list | tuple):
+        return f"{first}{', '.join(_numbers(each, sympy, depth - 1) for each in value)}{last}"
+    raise ValueError("it holds more than numbers")
 
 
-def _without_zeros(number: str) -> str:
-    """`0.50000000000` as `0.5`, `1.0*I` as `I`."""
-    short = re.sub(r"(\.\d*?)0+(?!\d)", r"\1", number)
+def _number(value: Any) -> str:
+    """Return the number that an expression without symbols stands for. Raises ValueError."""
+    if value.is_Float or value.is_Integer:
+        return str(value)
+    number = value.evalf(_DIGITS)
+    if not (number.is_finite and number.is_number):
+        raise ValueError("it is no number")
+    # Of a real root, Cardano's formula leaves an imaginary part of nearly nothing.
+    real, imaginary = number.as_real_imag()
+    if abs(imaginary) < abs(real) * 10**-_DIGITS:
+        number = real
+    # `0.50000000000` as `0.5`, `1.0*I` as `I`.
+    short = re.sub(r"(\.\d*?)0+(?!\d)", r"\1", str(number))
     return re.sub(r"\b1\*(?=I)", "", re.sub(r"\.(?!\d)", "", short))
 
 

@@ -28,7 +28,7 @@ from sandbox.fork_server.protocol import (
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any, NoReturn
 
     Show = Callable[[object, str, io.TextIOWrapper], tuple[str, Collection[bytes]]]
@@ -59,7 +59,7 @@ def main(world: World) -> NoReturn:
     """Read one program from descriptor 0, run it, report on descriptor 3, and end the process."""
     namespace = world.main.__dict__
     # Makes this process's copies of what it needs.
-    _run("", "2+2", namespace, False, _NOWHERE, world.show)
+    _run("", ["2+2"], namespace, False, _NOWHERE, world.show)
     message = _read_to_end()
     if not message:  # no program is wanted any more
         os._exit(0)
@@ -71,7 +71,8 @@ def main(world: World) -> NoReturn:
     if flags & protocol.UNCHECKED:
         namespace["__builtins__"] = builtins
     has_lines = bool(flags & protocol.SEVERAL_LINES)
-    end(*_run(statements, expression, namespace, has_lines, world.stdout, world.show))
+    shown = expression.split("\0") if flags & protocol.EVERY_LINE else [expression]
+    end(*_run(statements, shown, namespace, has_lines, world.stdout, world.show))
 
 
 def rehearse(statements: str, expression: str, namespace: dict[str, Any], show: Show) -> str:
@@ -80,7 +81,7 @@ def rehearse(statements: str, expression: str, namespace: dict[str, Any], show: 
     _, first, last, _ = protocol.unpack_program(
         protocol.pack_program(0, statements, expression, "")
     )
-    verdict, error, _ = _run(first, last, namespace, True, _NOWHERE, show)
+    verdict, error, _ = _run(first, [last], namespace, True, _NOWHERE, show)
     protocol.pack_report(verdict, 0, 0, error)
     sys.stdout = kept
     if verdict in (OK, EMPTY_TEXT):
@@ -225,13 +226,13 @@ def _guarded_import(
 
 def _run(
     statements: str,
-    expression: str,
+    expressions: Sequence[str],
     namespace: dict[str, Any],
     has_lines: bool,
     stdout: io.TextIOWrapper,
     show: Show,
 ) -> tuple[int, str, Collection[bytes]]:
-    """Run every statement; then show the expression's value.
+    """Run every statement; then show the value of each expression, of which "" has none.
 
     Returns the verdict; the lines of an error, or of warnings where there is none; and pictures.
     """
@@ -241,16 +242,18 @@ def _run(
             first = (
                 compile(statements, PROGRAM_NAME, "exec", dont_inherit=True) if statements else None
             )
-            last = (
-                compile(expression, PROGRAM_NAME, "eval", dont_inherit=True) if expression else None
-            )
+            last = [
+                compile(each, PROGRAM_NAME, "eval", dont_inherit=True) if each else None
+                for each in expressions
+            ]
         except (SyntaxError, ValueError) as error:
             return SYNTAX_ERROR, describe(error, has_lines=has_lines), ()
         # To run it is what this process, confined and of no other use, exists for.
         if first is not None:
             exec(first, namespace)  # nosec B102
-        value = eval(last, namespace) if last is not None else None  # nosec B307
-        left_out, pictures = show(value, expression, stdout)
+        for expression, code in zip(expressions, last, strict=True):
+            value = eval(code, namespace) if code is not None else None  # nosec B307
+            left_out, pictures = show(value, expression, stdout)
         verdict = EMPTY_TEXT if type(value) is str and not value else OK
         return verdict, _warnings(has_lines, left_out), pictures
     except MemoryError:

@@ -27,7 +27,8 @@ def encode(
     flags = protocol.HELPERS * helpers | protocol.UNCHECKED * unchecked
     flags |= protocol.SEVERAL_LINES * ("\n" in source.strip())
     tree = tree or parse(source)
-    pieces = (_echoed(source, tree), "") if echo_lines else split(source, tree)
+    flags |= protocol.EVERY_LINE * echo_lines
+    pieces = ("", _expressions(source, tree)) if echo_lines else split(source, tree)
     return protocol.pack_program(flags, *pieces, stdin)
 
 
@@ -52,12 +53,12 @@ def split(source: str, tree: ast.Module | Unparsed) -> tuple[str, str]:
     return source[: _end(lines, body[-2])] if len(body) > 1 else "", expression
 
 
-def _echoed(source: str, tree: ast.Module | Unparsed) -> str:
-    """Return a text that prints each statement's value, in the line that it has."""
-    lines = source.split("\n")
-    for statement in tree.body if isinstance(tree, ast.Module) else []:
-        lines[statement.lineno - 1] = f"print(({ast.get_source_segment(source, statement)}))"
-    return "\n".join(lines)
+def _expressions(source: str, tree: ast.Module | Unparsed) -> str:
+    """Return the expressions of a program that has nothing else, each with the lines before it."""
+    return "\0".join(
+        "\n" * (one.lineno - 1) + f"({ast.get_source_segment(source, one)})"
+        for one in (tree.body if isinstance(tree, ast.Module) else [])
+    )
 
 
 def _end(lines: Lines, node: ast.stmt) -> int:

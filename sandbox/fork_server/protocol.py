@@ -64,9 +64,9 @@ if TYPE_CHECKING:
 GUEST = struct.Struct("=I")
 
 # Flags, and how many bytes are statements and lines for `input`; then these, and the last
-# expression, in UTF-8.
+# expression, in UTF-8; with EVERY_LINE several, with \0 between.
 _PROGRAM = struct.Struct("=BII")
-HELPERS, UNCHECKED, SEVERAL_LINES = 1, 2, 4
+HELPERS, UNCHECKED, SEVERAL_LINES, EVERY_LINE = 1, 2, 4, 8
 
 # Verdict, CPU microseconds, peak KiB, how many bytes at the output's end are pictures; then the
 # error's text, or where all went well a sentence on pictures that are left out.

@@ -27,6 +27,7 @@ def app(maths: Sandbox) -> testing.TestClient:
         ("integrate(sin(x)**2, x)", "x/2 - sin(x)*cos(x)/2 = integrate(sin(x)**2, x)"),
         ("Matrix([[1, 2], [3, 4]]).inv()", "⎡-2    1  ⎤\n⎢         ⎥\n⎣3/2  -1/2⎦"),
         ("2+2", "4 = 2+2"),
+        ("sqrt(8)\nx**2\nNone\n2+2", "2*sqrt(2) ≈ 2.8284271247\nx**2\n4"),
     ],
 )
 def test_algebra_is_answered(app: testing.TestClient, program: str, answer: str) -> None:

@@ -39,10 +39,22 @@ QUESTIONS = {
     "solve(x**2 - 5*x + 6, x)": "[2, 3]",
     "solve([x + y - 3, x - y - 1], [x, y])": "{x: 2, y: 1}",
     "factor(x**2 - y**2)": "(x - y)*(x + y)",
+    "3*solve(x**3 - 3*x + 1)[2]": "-(27/2 + 27*sqrt(3)*I/2)**(1/3) - "
+    "9/(27/2 + 27*sqrt(3)*I/2)**(1/3)\n≈ -5.6381557247",
+    "solveset(x**2 - 2, x)": "{-sqrt(2), sqrt(2)} ≈ {-1.4142135624, 1.4142135624}",
+    "solve([x**2 - 2, y - 1], [x, y])": "[(-sqrt(2), 1), (sqrt(2), 1)] "
+    "≈ [(-1.4142135624, 1), (1.4142135624, 1)]",
+    "solve([sqrt(2)*x - 1, y - 1], [x, y])": "{x: sqrt(2)/2, y: 1} ≈ {x: 0.70710678119, y: 1}",
+    "sqrt(2), [Rational(1, 2), 2]": "(sqrt(2), [1/2, 2]) ≈ (1.4142135624, [0.5, 2])",
+    "exp(-100)": "exp(-100) ≈ 3.720075976e-44",
     "factorint(360)": "{2: 3, 3: 2, 5: 1}",
     "Eq(x, 1)": "Eq(x, 1)",
     "Matrix([[1, 2], [3, 4]]).det()": "-2",
     "Matrix([[1, 2], [3, 4]]).inv()": "⎡-2    1  ⎤\n⎢         ⎥\n⎣3/2  -1/2⎦",
+    "Matrix([[2, 0], [0, 3]]).eigenvects()": "⎡⎛      ⎡⎡1⎤⎤⎞  ⎛      ⎡⎡0⎤⎤⎞⎤\n"
+    "⎢⎜2, 1, ⎢⎢ ⎥⎥⎟, ⎜3, 1, ⎢⎢ ⎥⎥⎟⎥\n⎣⎝      ⎣⎣0⎦⎦⎠  ⎝      ⎣⎣1⎦⎦⎠⎦",
+    "Matrix([[2, 1], [1, 3]]).eigenvals()": "{5/2 - sqrt(5)/2: 1, sqrt(5)/2 + 5/2: 1}\n"
+    "≈ {1.3819660112: 1, 3.6180339888: 1}",
     "Piecewise((x, x > 0), (0, True))": "⎧x  for x > 0\n⎨\n⎩0  otherwise",
     "Integral(x**2, (x, 0, 1))": "1\n⌠\n⎮  2\n⎮ x  dx\n⌡\n0\n≈ 0.33333333333",
     "print(sqrt(8))": "2*sqrt(2)",
@@ -55,6 +67,9 @@ QUESTIONS = {
     "np.linalg.solve([[3.0, 1], [1, 2]], [9, 8])": "[2. 3.]",
     "np.fft.fft(np.ones(4)).real": "[4. 0. 0. 0.]",
     "np.mean([1, 2, 3, 4])": "2.5",
+    "[np.mean([1, 2]), np.max([3, 4])]": "[1.5, 4]",
+    "from sympy.physics.units import *\nconvert_to(90*km/hour, m/s)": "25*meter/second",
+    "from sympy.stats import *\nX = Die('X', 6)\nP(X > 3), E(X)": "(1/2, 7/2) ≈ (0.5, 3.5)",
     "import numpy as n\nn.arange(6).reshape(2, 3).sum(axis=0)": "[3 5 7]",
     "np.linalg.inv(np.eye(300))[0, 0]": "1.0",
     "mpmath.mp.dps = 30\n+mpmath.pi": "3.14159265358979323846264338328",

@@ -112,7 +112,7 @@ def test_the_last_expression_stands_apart_with_its_line(
 def test_the_value_of_each_line_can_be_printed_in_its_line() -> None:
     text = "1, 2  # two\n\nx"
     _, statements, expression, _ = protocol.unpack_program(encode(text, echo_lines=True))
-    assert (statements, expression) == ("print((1, 2))\n\nprint((x))", "")
+    assert (statements, expression) == ("", "(1, 2)\0\n\n(x)")
 
 
 def test_a_message_holds_flags_and_both_pieces() -> None:
