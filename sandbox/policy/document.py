@@ -342,7 +342,9 @@ def _odd_one_out(text: str, place: Place) -> Place:
     else:
         agrees = after and _indent(lines[after]) == _indent(here) != _indent(lines[before])
         to_blame = (
-            not re.search("^- |:( |$)", previous) or agrees or _is_odd(lines[before], here, lines)
+            not re.search(r"^- |:( |$)|[]}]$", previous)
+            or agrees
+            or _is_odd(lines[before], here, lines)
         )
     return place._replace(line=before, column=_indent(lines[before]) + 1) if to_blame else place
 

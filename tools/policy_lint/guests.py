@@ -234,7 +234,7 @@ class Guests:
             rlimits=replace(self.policy.rlimits, **limits),
             denied_syscalls=warm_up_denials(self.policy),
             readable_paths=("@python", *_system_libraries()),
-            wall=cpu_seconds + 1,
+            wall=max(cpu_seconds + 1, self.policy.limits.wall_seconds),
         )
 
     def serves(self, entries: Iterable[str]) -> bool:

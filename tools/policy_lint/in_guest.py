@@ -120,10 +120,17 @@ class _Reach:
         """Follow the attributes of a module's view to what programs must not have."""
         by_text = self.question["by_text"].get(start, "").split()
         modules = {name.rpartition(".")[2] for name in sys.modules}
+        given = self.question["given"][start]
+        closed = {  # which the view leaves out
+            name: value
+            for name, value in vars(sys.modules[start]).items()
+            if name in self.closed and (given is None or name in given)
+        }
         seen = {id(view)}
         waiting: list[tuple[list[str], object]] = [([start], view)]
         for path, thing in waiting:
-            for name, value in _attributes(thing).items():
+            held = _attributes(thing) | (closed if thing is view else {})
+            for name, value in held.items():
                 self.names.add(name)
                 if name.startswith("__"):
                     continue

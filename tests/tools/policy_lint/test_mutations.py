@@ -38,6 +38,9 @@ QUICK_MISTAKES = [
     Mistake("file", POLICY, "⌖# nothing"),
     Mistake("yaml-syntax", "'@network-io'", "⌖@network-io"),
     Mistake("yaml-syntax", "  - json\n", "   ⌖- json\n"),
+    Mistake("yaml-syntax", "  - heapq\n", "   ⌖- heapq\n"),
+    Mistake("yaml-syntax", "  - base64:\n", "", at="      [a85decode"),
+    Mistake("yaml-syntax", "warm_up:", "⌖[arm_up:"),
     Mistake("yaml-syntax", "  cpu_seconds: 2\n", "  ⌖cpu_seconds:2\n"),
     Mistake("yaml-feature", "  - json\n", "  - ⌖&j json\n"),
     Mistake("yaml-feature", "  - json\n", "  - ⌖!!str json\n"),
@@ -80,6 +83,7 @@ QUICK_MISTAKES = [
     Mistake("import-twice", "  - json\n", "  - json\n  - ⌖json: [dumps]\n"),
     Mistake("import-missing", "  - statistics\n", "  - ⌖statistic\n"),
     Mistake("import-missing", "  - math\n", "  - math\n  - ⌖nosuchmodule\n"),
+    Mistake("import-missing", "  - cmath\n", "  - ⌖Cmath\n"),
     *(
         Mistake("import-impure", "  - math\n", f"  - math\n  - ⌖{name}\n")
         for name in IMPURE.split()
@@ -87,6 +91,7 @@ QUICK_MISTAKES = [
     Mistake("import-unreviewed", "  - math\n", "  - math\n  - ⌖referencing\n"),
     Mistake("preloaded-shadows", "dt: datetime", "dt: datetime\n  ⌖sum: math"),
     Mistake("preloaded-unusable", "dt: datetime", "dt: datetime\n  ⌖attrgetter: operator"),
+    Mistake("preloaded-unusable", "dt: datetime", "dt: datetime\n  ⌖__builtins__: math"),
     # names, attributes, methods
     *(Mistake("name-missing", f"  - {name}\n", "", at="dangerous_names") for name in NAMES.split()),
     *(Mistake("attr-missing", f"  - {name}\n", "", at="dangerous_attrs") for name in ATTRS.split()),
@@ -176,6 +181,8 @@ SLOW_MISTAKES = [
     Mistake("limit-too-small", "output_bytes: 65536", "output_bytes: ⌖100"),
     Mistake("limit-too-small", "source_bytes: 16384", "source_bytes: ⌖100"),
     Mistake("attr-refuses", "  - f_back\n", "  - f_back\n  - ⌖now\n"),
+    Mistake("attr-refuses", "  - f_back\n", "  - f_back\n  - ⌖loads\n"),
+    Mistake("attr-refuses", "  - f_back\n", "  - f_back\n  - ⌖b64encode\n"),
     Mistake("warm-up-refused", "warm_up: []", "warm_up: [⌖import os]"),
     Mistake("warm-up-refused", "warm_up: []", "warm_up:\n  - 2+2\n  - ⌖import os"),
     Mistake("syscall-needed", "  - fcntl(unsafe)\n", "  - fcntl(unsafe)\n  - ⌖exit_group\n"),

@@ -135,3 +135,15 @@ def test_a_policy_that_allows_next_to_nothing_is_judged_as_well() -> None:
     text = re.sub(r"preloaded:\n( .*\n)+", "preloaded: {m: math}\n", text)
     told = lint.lint(subject(text), ["not-tried", "layer-absent", "import-exposes", "probe-failed"])
     assert told == []
+
+
+def test_a_program_whose_end_was_not_tried_is_told() -> None:
+    """The bot starts with it, as nothing bounds what the zygote prints."""
+    text = POLICY.replace("warm_up: []", "warm_up: [\"print('x' * 10**6)\"]")
+    told = lint.lint(subject(text), ["not-tried", "warm-up-fails"])
+    assert [(one.rule, one.severity) for one in told] == [("not-tried", "warning")]
+
+
+def test_a_module_that_no_file_has_may_be_there() -> None:
+    text = POLICY.replace("  - math\n", "  - math\n  - __main__\n")
+    assert lint.lint(subject(text), ["import-missing"]) == []

@@ -53,8 +53,11 @@ def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
             yield subject.finding(rule, at, message, cure, module)
     for name in policy.preloaded:
         at = ("preloaded", name)
-        if name in policy.dangerous_names:
-            message = f"{name} may not be used by any program: dangerous_names has it"
+        if name in policy.dangerous_names or name.startswith("__"):
+            closed = (
+                "as all with two underscores" if name.startswith("__") else "by dangerous_names"
+            )
+            message = f"{name} may not be used by any program: it is refused, {closed}"
             cure = "choose another name, or delete it"
             yield subject.finding("preloaded-unusable", at, message, cure)
         elif hasattr(builtins, name):
@@ -89,5 +92,5 @@ def _cure(missing: str) -> str:
     package, _, name = missing.rpartition(".")
     if package and exists(package):
         return f"write `- {package}`, or `- {package}: [{name}]` for this name alone; or delete it"
-    near = difflib.get_close_matches(missing, pure(), n=1, cutoff=0.82)
+    near = difflib.get_close_matches(missing.lower(), pure(), n=1, cutoff=0.82)
     return f"did you mean {near[0]}?" if near else "install it or delete the entry"
