@@ -10,7 +10,7 @@ from functools import partial
 from function.answers import guide
 from function.answers.inline import article, articles
 from function.answers.limits import limit_sentence
-from function.answers.replies import Reply, question, reply
+from function.answers.replies import question, reply
 from function.calculator import Answer, Reader, calculate, read_program
 from function.errors import Busy, TooMany, Undelivered
 from function.observability import events
@@ -28,7 +28,7 @@ from function.state import Store
 from function.state.signed import signed
 from function.telegram import updates
 from function.telegram.lengths import MESSAGE_UNITS
-from function.telegram.types import Identity, InlineQuery, Json, Request, Results
+from function.telegram.types import Identity, InlineQuery, Json, Reply, Request, Results
 from sandbox import Sandbox, Unparsed
 
 INLINE_THREADS = 32

@@ -1,32 +1,17 @@
 """An answer as a reply: what a chat is told, within Telegram's limits, in safe parts."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from function.answers.limits import limit_sentence
 from function.calculator import Answer
 from function.parts import Parts, code, parts, text_of
 from function.telegram.lengths import CAPTION_UNITS, MESSAGE_UNITS, cut, units
-from sandbox import Picture, Policy
+from function.telegram.types import Reply
+from sandbox import Policy
 
 NOTE_UNITS = 600  # the longest error, hint or refusal
 REFUSALS_SHOWN = 3
 PICTURES_ELSEWHERE = parts("It drew a picture, which I can show in a chat with me.")
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What is said to one message. Output that does not fit is also in `document`, whole.
-
-    With `asks`, the user's next message is an answer to it. `caption` is the message for a document
-    and for `pictures`: shorter, or nothing where they say it all.
-    """
-
-    message: Parts
-    caption: Parts = ()
-    document: str = ""
-    asks: bool = False
-    pictures: tuple[Picture, ...] = ()
 
 
 def reply(answer: Answer, policy: Policy, *, compact: bool = False) -> Reply:

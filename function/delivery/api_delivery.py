@@ -15,15 +15,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from function.answers.replies import Reply
 from function.bot import Bot
-from function.delivery.deduplicate import (
-    ANSWER_SECONDS,
-    EDIT_SECONDS,
-    Deduplication,
-    as_call,
-    name_of,
-)
+from function.delivery.deduplicate import ANSWER_SECONDS, EDIT_SECONDS, Deduplication, name_of
 from function.delivery.lease import Leases
 from function.delivery.outbox import Outbox
 from function.errors import Busy, Refused, Undelivered
@@ -33,7 +26,7 @@ from function.state import Store
 from function.state.store import Texts
 from function.telegram import calls
 from function.telegram.lengths import CAPTION_UNITS, units
-from function.telegram.types import File, InlineQuery, Json, Request
+from function.telegram.types import InlineQuery, Json, Reply, Request
 
 if TYPE_CHECKING:
     from function.telegram.client import BotApi
@@ -140,26 +133,22 @@ class ApiDelivery:
         key = f"answer:{address.chat_id}:{address.message_id}"
         earlier = self._texts.get(key) if request.edited and not reply.asks else None
         if reply.pictures and units(text_of(reply.message)) > CAPTION_UNITS:
-            self._deliver(calls.send_message(address, reply.message, as_reply=request.edited))
+            self._deliver(calls.answer(request, Reply(reply.message)))
             reply = replace(reply, caption=())
         is_edited = earlier is not None and self._edit(address.chat_id, int(earlier), reply)
         if reply.document:
-            file = File("output.txt", reply.document.encode(), "text/plain; charset=utf-8")
             caption = () if reply.pictures else reply.caption
-            self._deliver(calls.send_document(address, caption, file, as_reply=request.edited))
+            self._deliver(calls.document(request, caption, reply.document))
         if not is_edited and (reply.pictures or not reply.document):
-            sent = self._deliver(as_call(request, reply))
+            sent = self._deliver(calls.answer(request, reply))
             if isinstance(sent, dict):  # an album is a list, whose pictures are sent anew
                 self._texts.set(key, str(sent["message_id"]), EDIT_SECONDS)
 
     def _edit(self, chat_id: int, message_id: int, reply: Reply) -> bool:
         if len(reply.pictures) > 1:
             return False
-        call = calls.edit_message(chat_id, message_id, reply.message)
-        if reply.pictures:
-            call = calls.edit_picture(chat_id, message_id, reply.caption, reply.pictures[0])
         try:
-            self._api.deliver(call)
+            self._api.deliver(calls.edit(chat_id, message_id, reply))
         except Refused as error:
             log.info("sent anew: %s", error)
             return False

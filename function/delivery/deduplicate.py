@@ -2,14 +2,13 @@
 
 import hashlib
 
-from function.answers.replies import Reply
 from function.bot import Bot
 from function.delivery.kept import decode, encode
 from function.delivery.lease import Leases
 from function.observability import events
 from function.state.store import Texts
 from function.telegram import calls
-from function.telegram.types import InlineQuery, Json, Request
+from function.telegram.types import InlineQuery, Json, Reply, Request
 
 ANSWER_SECONDS = 7200  # from the last try; Telegram puts the next off for an hour at most
 EDIT_SECONDS = 86400
@@ -36,7 +35,7 @@ class Deduplication:
             return None
         with self._leases.acquire(name_of(update)):
             reply = self.work_out(update, request)
-            return as_call(request, reply) if reply else None
+            return calls.answer(request, reply) if reply else None
 
     def work_out(self, update: Json, request: Request) -> Reply | None:
         """The reply to an update that was read already, and whose lease the caller holds."""
@@ -71,14 +70,6 @@ class Deduplication:
             return False
         text, _, by = known.partition(" ")
         return text != fingerprint or by == update
-
-
-def as_call(request: Request, reply: Reply) -> Json:
-    """The call that says a reply; it changes nothing that was said before."""
-    where, is_edit = request.address, request.edited
-    if reply.pictures:
-        return calls.send_pictures(where, reply.caption, reply.pictures, as_reply=is_edit)
-    return calls.send_message(where, reply.message, as_reply=is_edit, asks=reply.asks)
 
 
 def name_of(update: Json) -> str:

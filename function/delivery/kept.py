@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from function.answers.replies import Reply
 from function.parts import Part, Parts
+from function.telegram.types import Reply
 
 
 def encode(reply: Reply | None) -> str:

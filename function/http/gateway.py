@@ -4,7 +4,6 @@ import base64
 
 import falcon
 
-from function.answers.replies import Reply
 from function.bot import Bot
 from function.delivery.api_delivery import ApiDelivery
 from function.errors import Busy, Undelivered
@@ -12,7 +11,7 @@ from function.http.request import credentials, demand, read_object
 from function.http.response import EMPTY, respond
 from function.settings import Settings
 from function.telegram import calls
-from function.telegram.types import Json, Request
+from function.telegram.types import Json, Reply, Request
 from function.telegram.updates import read_gateway_query
 
 
@@ -35,9 +34,9 @@ class Message:
             reply = Reply(self._bot.explain(error))
         if reply is None:
             return respond(resp, EMPTY)
-        body = gateway(calls.send_message(request.address, reply.message, asks=reply.asks))
+        body = gateway(calls.answer(request, Reply(reply.message, asks=reply.asks)))
         if reply.pictures:
-            body |= calls.caption_fields(reply.caption)
+            body |= calls.with_entities("caption", reply.caption)
             body["pictures"] = [
                 {"type": "image/png", "data": base64.b64encode(each.png).decode()}
                 for each in reply.pictures

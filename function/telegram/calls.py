@@ -4,57 +4,46 @@ from collections.abc import Sequence
 
 from function.parts import Parts, text_of
 from function.telegram.lengths import units
-from function.telegram.types import Address, File, Json, Results
+from function.telegram.types import File, Json, Reply, Request, Results
 from sandbox import Picture
 
 
-def send_message(
-    address: Address, message: Parts, *, as_reply: bool = False, asks: bool = False
-) -> Json:
-    """The call that answers; in groups, or with `as_reply`, as a reply to the message.
-
-    With `asks` the user's client offers to reply (https://core.telegram.org/bots/api#forcereply).
-    """
-    call: Json = {"method": "sendMessage", **_where(address, as_reply), **_content(message)}
-    return call | ({"reply_markup": {"force_reply": True, "selective": True}} if asks else {})
-
-
-def send_document(
-    address: Address, caption: Parts, document: File, *, as_reply: bool = False
-) -> Json:
-    """The same with a file."""
-    where = _where(address, as_reply)
-    return {"method": "sendDocument", **where, **caption_fields(caption), "document": document}
+def answer(request: Request, reply: Reply) -> Json:
+    """The call that says a reply; in groups, or after an edit, as a reply to the message."""
+    where = _where(request)
+    if not reply.pictures:
+        call = {"method": "sendMessage", **where, **_message(reply.message)}
+        # The user's client offers to reply (https://core.telegram.org/bots/api#forcereply).
+        forced = {"reply_markup": {"force_reply": True, "selective": True}}
+        return call | forced if reply.asks else call
+    first, *others = _media(reply.pictures)
+    caption = with_entities("caption", reply.caption)
+    if others:  # the first one's caption is shown below all of them
+        return {"method": "sendMediaGroup", **where, "media": [first | caption, *others]}
+    method = "sendPhoto" if first["type"] == "photo" else "sendDocument"
+    return {"method": method, **where, **caption, first["type"]: first["media"]}
 
 
-def send_pictures(
-    address: Address, caption: Parts, pictures: Sequence[Picture], *, as_reply: bool = False
-) -> Json:
-    """The same with pictures, several as an album; as documents where one is no photo."""
-    where, kind = _where(address, as_reply), _kind(pictures)
-    if len(pictures) == 1:
-        method = "sendPhoto" if kind == "photo" else "sendDocument"
-        return {"method": method, **where, **caption_fields(caption), kind: _file(pictures[0])}
-    media: list[Json] = [{"type": kind, "media": _file(picture)} for picture in pictures]
-    media[0] |= caption_fields(caption)  # which is shown below all of them
-    return {"method": "sendMediaGroup", **where, "media": media}
-
-
-def edit_message(chat_id: int, message_id: int, message: Parts) -> Json:
-    """The call that puts another text into a message of the bot's own."""
-    call = {"method": "editMessageText", "chat_id": chat_id, "message_id": message_id}
-    return call | _content(message)
-
-
-def edit_picture(chat_id: int, message_id: int, caption: Parts, picture: Picture) -> Json:
-    """The call that puts a picture into a message of the bot's own."""
-    media = {"type": _kind([picture]), "media": _file(picture), **caption_fields(caption)}
+def document(request: Request, caption: Parts, text: str) -> Json:
+    """The same with a long output as a file."""
+    file = File("output.txt", text.encode(), "text/plain; charset=utf-8")
+    where = _where(request)
     return {
-        "method": "editMessageMedia",
-        "chat_id": chat_id,
-        "message_id": message_id,
-        "media": media,
+        "method": "sendDocument",
+        **where,
+        **with_entities("caption", caption),
+        "document": file,
     }
+
+
+def edit(chat_id: int, message_id: int, reply: Reply) -> Json:
+    """The call that puts a reply, with one picture at most, into a message of the bot's own."""
+    where = {"chat_id": chat_id, "message_id": message_id}
+    if not reply.pictures:
+        return {"method": "editMessageText", **where, **_message(reply.message)}
+    [media] = _media(reply.pictures)
+    media |= with_entities("caption", reply.caption)
+    return {"method": "editMessageMedia", **where, "media": media}
 
 
 def answer_inline_query(query_id: str, results: Results) -> Json:
@@ -68,7 +57,7 @@ def answer_inline_query(query_id: str, results: Results) -> Json:
                 "id": article.id,
                 "title": article.title,
                 **({"description": article.description} if article.description else {}),
-                "input_message_content": _content(article.message, text="message_text"),
+                "input_message_content": _message(article.message, "message_text"),
             }
             for article in results.articles
         ],
@@ -77,45 +66,43 @@ def answer_inline_query(query_id: str, results: Results) -> Json:
     }
 
 
-def _where(address: Address, as_reply: bool) -> Json:
-    where: Json = {"chat_id": address.chat_id}
-    if address.thread_id is not None:
-        where["message_thread_id"] = address.thread_id
-    if address.message_id is not None and (as_reply or not address.private):
-        target = {"message_id": address.message_id, "allow_sending_without_reply": True}
-        where["reply_parameters"] = target
-    return where
+def with_entities(field: str, message: Parts) -> Json:
+    """A text with its formatting (#messageentity), in a field of this name; {} for no text.
 
-
-def _content(message: Parts, text: str = "text") -> Json:
-    content: Json = {text: text_of(message), "link_preview_options": {"is_disabled": True}}
-    if entities := _entities(message):
-        content["entities"] = entities
-    return content
-
-
-def caption_fields(caption: Parts) -> Json:
-    """A caption with its entities, in the Bot API's fields; {} for none."""
-    call: Json = {"caption": text_of(caption)} if caption else {}
-    if entities := _entities(caption):
-        call["caption_entities"] = entities
-    return call
-
-
-def _kind(pictures: Sequence[Picture]) -> str:
-    return "photo" if all(picture.is_photo for picture in pictures) else "document"
-
-
-def _file(picture: Picture) -> File:
-    return File("picture.png", picture.png, "image/png")
-
-
-def _entities(message: Parts) -> list[Json]:
-    """Formatting by position (#messageentity): offset and length are in UTF-16 units."""
+    Offset and length are in UTF-16 units.
+    """
     entities, offset = [], 0
     for kind, text in message:
         length = units(text)
         if kind and length:
             entities.append({"type": kind, "offset": offset, "length": length})
         offset += length
-    return entities
+    texts: Json = {field: text_of(message)} if message else {}
+    return texts | ({_ENTITIES[field]: entities} if entities else {})
+
+
+_ENTITIES = {"text": "entities", "message_text": "entities", "caption": "caption_entities"}
+
+
+def _message(message: Parts, field: str = "text") -> Json:
+    return with_entities(field, message) | {"link_preview_options": {"is_disabled": True}}
+
+
+def _where(request: Request) -> Json:
+    address = request.address
+    where: Json = {"chat_id": address.chat_id}
+    if address.thread_id is not None:
+        where["message_thread_id"] = address.thread_id
+    if address.message_id is not None and (request.edited or not address.private):
+        target = {"message_id": address.message_id, "allow_sending_without_reply": True}
+        where["reply_parameters"] = target
+    return where
+
+
+def _media(pictures: Sequence[Picture]) -> list[Json]:
+    """Pictures as photos; as documents where one is none."""
+    kind = "photo" if all(picture.is_photo for picture in pictures) else "document"
+    return [
+        {"type": kind, "media": File("picture.png", picture.png, "image/png")}
+        for picture in pictures
+    ]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from function.parts import Parts
+from sandbox import Picture
 
 Json = dict[str, Any]
 
@@ -86,3 +87,18 @@ class Results:
 
     articles: tuple[Article, ...] = ()
     cache_seconds: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is said to one message. Output that does not fit is also in `document`, whole.
+
+    With `asks`, the user's next message is an answer to it. `caption` is the message for a document
+    and for `pictures`: shorter, or nothing where they say it all.
+    """
+
+    message: Parts
+    caption: Parts = ()
+    document: str = ""
+    asks: bool = False
+    pictures: tuple[Picture, ...] = ()

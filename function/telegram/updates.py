@@ -6,6 +6,7 @@ JSON of any shape is read without raising. Facts are from the Bot API's pages
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from function.telegram.program_text import Span, code_spans, find_program, split_stdin
@@ -23,21 +24,7 @@ MEDIA = (
 _COMMAND = re.compile(r"\s*/([A-Za-z]\w*)(?:@(\w+))?(?![\w@/])", re.ASCII)
 _NOT_CONVERSATION = re.compile(r"[\d(\[{=+*/%<>]|\w\.\w")
 
-COMMANDS: dict[str, Action] = {
-    "start": "start",
-    "help": "help",
-    "mode": "mode",
-    "privacy": "privacy",
-}
-
-
-class _Asked(NamedTuple):
-    """What of a request its message tells; see Request."""
-
-    action: Action
-    text: str = ""
-    stdin: str | None = None
-    typed: str = ""
+COMMANDS: tuple[Action, ...] = ("start", "help", "mode", "privacy")
 
 
 class _Content(NamedTuple):
@@ -57,16 +44,15 @@ def read_update(update: Json, me: Identity, max_characters: int) -> Request | In
         return read_message(update["message"], me, max_characters)
     if "edited_message" in update:
         return read_message(update["edited_message"], me, max_characters, edited=True)
-    query = _object(update.get("inline_query"))
-    return _inline_query(
-        query.get("id"), query.get("from"), query.get("query"), query.get("offset")
-    )
+    return _inline_query(_object(update.get("inline_query")))
 
 
 def read_gateway_query(body: Json) -> InlineQuery | None:
     """The inline query that a gateway forwards: {"from_user_id", "inline_query_id", "query"}."""
     user = {"id": body.get("from_user_id")}
-    return _inline_query(body.get("inline_query_id"), user, body.get("query"), "")
+    return _inline_query(
+        {"id": body.get("inline_query_id"), "from": user, "query": body.get("query")}
+    )
 
 
 def read_message(
@@ -81,8 +67,44 @@ def read_message(
     address = _address(message)
     if address is None or _written_by_bot(message):
         return None
-    asked = _asked(message, me, address, max_characters)
-    return asked and Request(address, _user(message, address), *asked, edited=edited)
+    ask = partial(Request, address, _user(message, address), edited=edited)
+    content = _content(message, max_characters)
+    replied = _replied_to(message)
+    replies_to_bot = _is_this_bot(_object(replied.get("from")), me)
+    text = content.text
+    if not text:
+        if found := (address.private or replies_to_bot) and _program(content):
+            return ask(*found)
+        has_media = address.private and any(message.get(kind) for kind in MEDIA)
+        return ask("no_text") if has_media else None
+    begin, end = _without_name(text, me)
+    mentioned = (begin, end) != (0, len(text))
+    command = _COMMAND.match(text, begin, end)
+    if command:
+        name, addressee = command[1].lower(), (command[2] or "").lower()
+        ours = not addressee or me.username in (None, addressee)
+        for action in COMMANDS if ours else ():
+            if action == name:
+                return ask(action, text[command.end() : end].strip())
+        if not ours or name != "cl":
+            heard = address.private or mentioned or bool(addressee and ours)
+            return ask("unknown_command") if heard else None
+        begin = command.end()
+    elif not (address.private or mentioned or replies_to_bot):
+        return None
+    if len(text) > max_characters:
+        return ask("too_long")
+    is_bare = not (command or mentioned)
+    if is_bare and not (address.private or content.spans or _NOT_CONVERSATION.search(text)):
+        return ask("reply", typed=text)  # "thanks!" in a group
+    found = _program(content, begin, end)
+    if not found and (command or mentioned) and not _written_by_bot(replied):
+        quote = {"text": _object(message.get("quote")).get("text")}
+        found = _program(_content(quote if quote["text"] else replied, max_characters))
+    action, source, stdin = found or ("usage", "", None)
+    marks_code = bool(content.spans or (found and source.split() != text.split()))
+    is_answer = is_bare and (replies_to_bot or not marks_code)
+    return ask(action, source, stdin, text if is_answer else "")
 
 
 def _object(value: object) -> Json:
@@ -100,14 +122,14 @@ def _number(value: object) -> int | None:
     return None
 
 
-def _inline_query(
-    query_id: object, user: object, text: object, offset: object
-) -> InlineQuery | None:
+def _inline_query(query: Json) -> InlineQuery | None:
+    query_id, text = query.get("id"), query.get("query")
     query_id = str(query_id) if _number(query_id) is not None else query_id
     if not isinstance(query_id, str) or not query_id or not isinstance(text, str):
         return None
+    user = _number(_object(query.get("from")).get("id")) or 0
     text = text if len(text) <= QUERY_CHARACTERS else ""
-    return InlineQuery(query_id, _number(_object(user).get("id")) or 0, text, _text(offset))
+    return InlineQuery(query_id, user, text, _text(query.get("offset")))
 
 
 def _address(message: Json) -> Address | None:
@@ -131,42 +153,6 @@ def _written_by_bot(message: Json) -> bool:
     author = _object(message.get("from"))
     robot = author.get("is_bot") is True and _number(author.get("id")) not in STAND_INS
     return robot or bool(message.get("via_bot"))
-
-
-def _asked(message: Json, me: Identity, address: Address, max_characters: int) -> _Asked | None:
-    content = _content(message, max_characters)
-    replied = _replied_to(message)
-    replies_to_bot = _is_this_bot(_object(replied.get("from")), me)
-    text = content.text
-    if not text:
-        if address.private and any(message.get(kind) for kind in MEDIA):
-            return _program(content) or _Asked("no_text")
-        return _program(content) if replies_to_bot else None
-    begin, end = _without_name(text, me)
-    mentioned = (begin, end) != (0, len(text))
-    command = _COMMAND.match(text, begin, end)
-    if command:
-        name, addressee = command[1].lower(), (command[2] or "").lower()
-        ours = not addressee or me.username in (None, addressee)
-        if ours and name in COMMANDS:
-            return _Asked(COMMANDS[name], text[command.end() : end].strip())
-        if not ours or name != "cl":
-            heard = address.private or mentioned or bool(addressee and ours)
-            return _Asked("unknown_command") if heard else None
-        begin = command.end()
-    elif not (address.private or mentioned or replies_to_bot):
-        return None
-    if len(text) > max_characters:
-        return _Asked("too_long")
-    is_bare = not (command or mentioned)
-    if is_bare and not (address.private or _may_be_program(content)):
-        return _Asked("reply", typed=text)
-    found = _program(content, begin, end)
-    if not found and (command or mentioned) and not _written_by_bot(replied):
-        quote = {"text": _object(message.get("quote")).get("text")}
-        found = _program(_content(quote if quote["text"] else replied, max_characters))
-    is_answer = is_bare and (replies_to_bot or not _marks_code(content, found))
-    return (found or _Asked("usage"))._replace(typed=text if is_answer else "")
 
 
 def _content(message: Json, max_characters: int) -> _Content:
@@ -215,20 +201,12 @@ def _is_this_bot(author: Json, me: Identity) -> bool:
     return me.username is not None and _text(author.get("username")).lower() == me.username
 
 
-def _may_be_program(content: _Content) -> bool:
-    """Whether a group's reply to the bot is meant as a program; "thanks!" is not."""
-    return bool(content.spans) or _NOT_CONVERSATION.search(content.text) is not None
-
-
-def _marks_code(content: _Content, found: _Asked | None) -> bool:
-    """Whether a text says by its form which part of it is a program."""
-    return bool(content.spans) or bool(found and found.text.split() != content.text.split())
-
-
-def _program(content: _Content, begin: int = 0, end: int | None = None) -> _Asked | None:
-    """The Python file, or else the program in this part of the text."""
+def _program(
+    content: _Content, begin: int = 0, end: int | None = None
+) -> tuple[Action, str, str | None] | None:
+    """The Python file, or else the program in this part of the text; see Request."""
     if content.file_id:
-        return _Asked("document", content.file_id)
+        return "document", content.file_id, None
     end, stdin = split_stdin(content.text, begin, len(content.text) if end is None else end)
     source = find_program(content.text, content.spans, begin, end)
-    return _Asked("run", source, stdin) if source else None
+    return ("run", source, stdin) if source else None

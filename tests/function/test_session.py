@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from function import natural
-from function.answers.replies import Reply
 from function.bot import Bot
 from function.errors import Busy
 from function.parts import text_of
 from function.state.memory import Memory
-from function.telegram.types import Identity
+from function.telegram.types import Identity, Reply
 from sandbox.sandbox import Outcome, Sandbox
 from tests.function.conftest import ScriptedSandbox
 

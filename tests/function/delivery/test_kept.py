@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from function.answers.replies import Reply
 from function.delivery.kept import decode, encode
 from function.parts import Part
+from function.telegram.types import Reply
 
 kept_parts = st.lists(
     st.builds(Part, st.sampled_from(["", "code", "pre"]), st.text()), max_size=4

@@ -15,8 +15,8 @@ from function.http.response import EMPTY
 from function.parts import parts
 from function.settings import Settings
 from function.state.memory import Memory
-from function.telegram.calls import send_message
-from function.telegram.types import Address
+from function.telegram.calls import answer
+from function.telegram.types import Address, Reply, Request
 from sandbox import Picture
 from sandbox.sandbox import Outcome
 from tests.conftest import message
@@ -306,7 +306,7 @@ def test_other_paths_and_methods_are_refused_with_one_line(
 
 
 def test_the_gateway_gets_the_text_as_body() -> None:
-    call = send_message(Address(5, 9, None, True), parts("4"))
+    call = answer(Request(Address(5, 9, None, True), 5, "run"), Reply(parts("4")))
     body = gateway(call)
     assert (body["type"], body["body"], body["text"]) == ("text", "4", "4")
     assert "method" not in body

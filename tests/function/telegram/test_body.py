@@ -7,11 +7,11 @@ import pytest
 from function.parts import code, parts
 from function.telegram import calls
 from function.telegram.body import encode
-from function.telegram.types import Address, File, Json
+from function.telegram.types import Address, File, Json, Reply, Request
 from sandbox import Picture
 from tests import bot_api_server
 
-ADDRESS = Address(-7, 5, 3, private=False)
+REQUEST = Request(Address(-7, 5, 3, private=False), 5, "run")
 PHOTO = Picture(b"\x89PNG\r\n\x1a\n a", 640, 480)
 OTHER = Picture(b"\x89PNG\r\n\x1a\n b\r\n--", 640, 480)
 BANNER = Picture(b"\x89PNG\r\n\x1a\n c", 4000, 100)
@@ -33,7 +33,7 @@ def read(call: Json) -> tuple[Json, dict[str, tuple[str, bytes]]]:
 def test_a_picture_is_a_photo_or_where_telegram_takes_none_a_document(
     picture: Picture, method: str, name: str
 ) -> None:
-    call = calls.send_pictures(ADDRESS, CAPTION, [picture])
+    call = calls.answer(REQUEST, Reply((), CAPTION, pictures=(picture,)))
     params, files = read(call)
     assert call["method"] == method
     assert files == {name: ("picture.png", picture.png)}
@@ -46,7 +46,7 @@ def test_a_picture_is_a_photo_or_where_telegram_takes_none_a_document(
 def test_several_are_an_album_of_one_kind_whose_first_has_the_caption(
     second: Picture, kind: str
 ) -> None:
-    call = calls.send_pictures(ADDRESS, CAPTION, [PHOTO, second], as_reply=True)
+    call = calls.answer(REQUEST, Reply((), CAPTION, pictures=(PHOTO, second)))
     params, files = read(call)
     assert call["method"] == "sendMediaGroup"
     assert [each["type"] for each in params["media"]] == [kind, kind]
@@ -56,7 +56,7 @@ def test_several_are_an_album_of_one_kind_whose_first_has_the_caption(
 
 
 def test_a_picture_takes_the_place_of_an_earlier_answer() -> None:
-    call = calls.edit_picture(-7, 9, (), PHOTO)
+    call = calls.edit(-7, 9, Reply((), pictures=(PHOTO,)))
     params, files = read(call)
     assert (call["method"], params["message_id"]) == ("editMessageMedia", 9)
     assert params["media"]["media"] == f"attach://{next(iter(files))}"
@@ -64,7 +64,7 @@ def test_a_picture_takes_the_place_of_an_earlier_answer() -> None:
 
 
 def test_a_call_without_files_is_json() -> None:
-    call = calls.send_message(ADDRESS, CAPTION)
+    call = calls.answer(REQUEST, Reply(CAPTION))
     body, content_type = encode(call)
     assert (json.loads(body), content_type) == (call, "application/json")
 

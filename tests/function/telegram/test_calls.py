@@ -1,10 +1,14 @@
 """Method calls that answer: what Telegram needs, and nothing that it refuses."""
 
-from function.parts import code, parts
-from function.telegram.calls import answer_inline_query, edit_message, send_message
-from function.telegram.types import Address, Article, Results
+from function.parts import Parts, code, parts
+from function.telegram.calls import answer, answer_inline_query, edit
+from function.telegram.types import Address, Article, Json, Reply, Request, Results
 from tests.bot_api_server import webhook_problems
 from tests.function.telegram.library_types import check_against_libraries
+
+
+def send_message(address: Address, message: Parts, *, edited: bool = False) -> Json:
+    return answer(Request(address, 5, "run", edited=edited), Reply(message))
 
 
 def test_calls_hold_what_is_needed_and_no_null() -> None:
@@ -24,7 +28,7 @@ def test_calls_hold_what_is_needed_and_no_null() -> None:
         "reply_parameters": {"message_id": 9, "allow_sending_without_reply": True},
         **body,
     }
-    assert edit_message(5, 10, message) == {
+    assert edit(5, 10, Reply(message)) == {
         "method": "editMessageText",
         "chat_id": 5,
         "message_id": 10,
@@ -34,7 +38,7 @@ def test_calls_hold_what_is_needed_and_no_null() -> None:
 
 
 def test_a_private_answer_replies_where_that_is_asked_for() -> None:
-    call = send_message(Address(5, 9, None, True), parts("4"), as_reply=True)
+    call = send_message(Address(5, 9, None, True), parts("4"), edited=True)
     assert call["reply_parameters"]["message_id"] == 9
 
 
@@ -48,7 +52,8 @@ def test_results_that_may_not_be_kept_are_personal() -> None:
 
 
 def test_a_question_offers_to_reply() -> None:
-    call = send_message(Address(-100, 9, None, False), (code("Name?"),), asks=True)
+    request = Request(Address(-100, 9, None, False), 5, "run")
+    call = answer(request, Reply((code("Name?"),), asks=True))
     assert call["reply_markup"] == {"force_reply": True, "selective": True}
     check_against_libraries(call)
     assert webhook_problems(call) == []
