@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import re
 import sys
+import warnings
 
 from sandbox.fork_server.protocol import MOST_PICTURES, pack_pictures
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from sandbox.fork_server.guest import Show
@@ -24,6 +25,7 @@ _DEPTH = 3  # of collections in collections that are looked at
 _WIDTH, _LINES = 36, 24  # of formulas: what a phone shows without breaking lines
 # What one line of text shows badly; all else stays as it can be typed again.
 _FORMULAS = ("Derivative", "Integral", "Limit", "Piecewise", "Product", "Sum")
+_MOST_SIGNS = 12  # without a font that are told
 _SMALLER = (1, 2, 4)  # what a picture's resolution is divided by until it fits
 
 
@@ -107,7 +109,7 @@ def _number(value: Any) -> str:
 
 
 def pictures(value: Any, limit: int) -> tuple[str, list[bytes]]:
-    """Return a sentence on what is left out, and PNGs of at most `limit` bytes together.
+    """Return what to say of what is missing, and PNGs of at most `limit` bytes together.
 
     They are the last value's own picture, if it has one, then every figure that is open. What a
     library raises while it draws is raised.
@@ -115,18 +117,26 @@ def pictures(value: Any, limit: int) -> tuple[str, list[bytes]]:
     found: list[bytes] = []
     left_out = ""
     total = 0
-    for number, attempts in enumerate(_drawings(value)):
-        if number == MOST_PICTURES:
-            left_out = f"Only the first {MOST_PICTURES} pictures are shown."
-            break
-        room = limit - total - len(pack_pictures([b""]))
-        png = next((png for png in attempts if len(png) <= room), None)
-        if png is None:
-            left_out = f"A picture is left out: it is larger than {limit // 1024} KiB."
-        else:
-            found.append(png)
-            total += len(pack_pictures([png]))
-    return left_out, found
+    with warnings.catch_warnings(record=True) as said:
+        warnings.filterwarnings("always", "Glyph ")
+        for number, attempts in enumerate(_drawings(value)):
+            if number == MOST_PICTURES:
+                left_out = f"Only the first {MOST_PICTURES} pictures are shown."
+                break
+            room = limit - total - len(pack_pictures([b""]))
+            png = next((png for png in attempts if len(png) <= room), None)
+            if png is None:
+                left_out = f"A picture is left out: it is larger than {limit // 1024} KiB."
+            else:
+                found.append(png)
+                total += len(pack_pictures([png]))
+    return "\n".join(filter(None, (left_out, _missing_signs(said)))), found
+
+
+def _missing_signs(said: Iterable[warnings.WarningMessage]) -> str:
+    codes = (re.match(r"Glyph (\d+)", str(each.message)) for each in said)
+    signs = "".join(dict.fromkeys(chr(int(code[1])) for code in codes if code))
+    return f"No font here has {signs[:_MOST_SIGNS]}: boxes stand for them." if signs else ""
 
 
 def _drawings(value: Any) -> Iterator[Iterator[bytes]]:

@@ -20,11 +20,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HUGE, _MADV_COLLAPSE = 2 << 20, 25
+_WIDE_FONTS = (
+    "Noto Sans CJK JP",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+)
 _MT19937_BYTES = 624 * 4  # and then its position
 
 
 def keep_readable_fonts(readable_paths: Sequence[str]) -> None:
-    """Let matplotlib know the fonts that guests can open; it searches anew for one that fails."""
+    """Let matplotlib know the fonts that guests can open; it searches anew for one that fails.
+
+    Signs that DejaVu has not come from the first font for Chinese, Japanese and Korean there is.
+    """
     if manager := _module("matplotlib.font_manager"):
         folders = tuple(f"{os.path.realpath(path)}/" for path in readable_paths)
         fonts = manager.fontManager
@@ -33,6 +42,10 @@ def keep_readable_fonts(readable_paths: Sequence[str]) -> None:
                 f for f in getattr(fonts, kind) if os.path.realpath(f.fname).startswith(folders)
             ]
             setattr(fonts, kind, kept)
+        known = {font.name for font in fonts.ttflist}
+        if wide := [name for name in _WIDE_FONTS if name in known][:1]:
+            # The last is for who sets `font.sans-serif` to what is not there.
+            _module("matplotlib").rcParams["font.family"] = ["sans-serif", *wide, "DejaVu Sans"]
 
 
 def forget_drawing() -> None:

@@ -6,9 +6,12 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sandbox.fork_server.libraries import keep_readable_fonts
 from sandbox.fork_server.zygote_process import ZygoteProcess
 from sandbox.policy.libraries import with_libraries, without_libraries
 from sandbox.policy.loader import Policy
@@ -128,6 +131,27 @@ def test_titles_are_drawn_in_every_guest(maths: Sandbox, title: str) -> None:
     assert ink(picture.png, TITLE) > 0.002
 
 
+def test_chinese_is_drawn_where_a_font_has_it_and_else_that_is_said(maths: Sandbox) -> None:
+    fonts = Path("/usr/share/fonts").rglob("*.tt[cf]")
+    has_signs = any(re.match("wqy|NotoSansCJK|DroidSansFallback", font.name) for font in fonts)
+    outcome = maths.run("plt.rcParams['font.sans-serif'] = ['SimHei']\nplt.title('汉字 y')")
+    said = "" if has_signs else "No font here has 汉字: boxes stand for them."
+    assert (len(outcome.pictures), outcome.warning) == (1, said)
+
+
+def test_a_font_for_chinese_is_the_second_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    names = {"a.ttf": "DejaVu Sans", "b.ttc": "WenQuanYi Micro Hei", "c.ttc": "Noto Sans CJK JP"}
+    fonts = [SimpleNamespace(fname=f"/f/{file}", name=name) for file, name in names.items()]
+    fonts[-1].fname = "/elsewhere/c.ttc"
+    manager = SimpleNamespace(fontManager=SimpleNamespace(ttflist=fonts, afmlist=[]))
+    monkeypatch.setitem(sys.modules, "matplotlib.font_manager", manager)
+    with matplotlib.rc_context():
+        keep_readable_fonts(["/f"])
+        expected = ["sans-serif", "WenQuanYi Micro Hei", "DejaVu Sans"]
+        assert matplotlib.rcParams["font.family"] == expected
+
+
 def test_what_is_printed_and_the_value_stand_beside_the_pictures(maths: Sandbox) -> None:
     outcome = maths.run("print('two')\nplt.plot([1])\nplt.figure()\nplt.plot([2])\nnp.mean([1, 2])")
     assert (outcome.output, len(outcome.pictures)) == ("two\n1.5\n", 2)
@@ -138,6 +162,12 @@ def test_what_is_printed_and_the_value_stand_beside_the_pictures(maths: Sandbox)
     [
         ("for i in range(6): plt.figure()", "ok", 4, "Only the first 4 pictures are shown."),
         ("plt.plot([1])\nplt.close()", "ok", 0, ""),
+        (
+            "plt.title('Ωह')\nplt.xlabel('$ह$')",
+            "ok",
+            1,
+            "No font here has ह: boxes stand for them.",
+        ),
         ("plt.plot([1])\n1/0", "error", 0, ""),
         ("plt.plot([1])\nplt.title('$x')\nplt.title('$\\\\frac{1$')", "error", 0, ""),
         (
