@@ -27,24 +27,16 @@ import heapq
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from sandbox.check.hints import hint
 from sandbox.check.literals import hidden_words, joined_texts, terms_of_sum, text_of
-from sandbox.check.node_kinds import KINDS, Nodes, by_identifier, by_kind, walk
-from sandbox.check.scopes import (
-    DEFINITIONS,
-    ORDINARY_WORDS,
-    Bindings,
-    bindings,
-    imported_modules,
-    own_names,
-    unsure_nodes,
-)
+from sandbox.check.node_kinds import KINDS, by_identifier, by_kind, walk
+from sandbox.check.scopes import DEFINITIONS, ORDINARY_WORDS, Scopes
 from sandbox.check.source import Lines, Unparsed, decode_escapes, normalised, parse
 from sandbox.check.templates import Templates
 from sandbox.policy.loader import Policy
@@ -90,61 +82,23 @@ class Violation:
     value: str
 
 
-@dataclass(frozen=True)
-class _Rules:
-    """A policy in the forms that things are looked up in."""
+class _Lookups(NamedTuple):
+    """What a policy says, in forms that are quick to look up."""
 
-    names: frozenset[str]
-    attrs: frozenset[str]
-    dunders: frozenset[str]
-    imports: Mapping[str, Set[str] | None]  # the names that each module gives
-    allowed: str  # the modules for a person
-    preloaded: Mapping[str, str]
     limited: frozenset[str]  # modules of which some public names are closed
     hidden: frozenset[str]  # attributes that are no ordinary words
     words: Sequence[tuple[re.Pattern[str], str]]  # with a text that every match holds
 
 
-@dataclass
 class _Program:
     """A program's nodes, and what was found in them."""
 
-    nodes: Nodes
-    rules: _Rules
-    # line, offset in UTF-8 bytes, rule, message, value
-    found: list[tuple[int, int, str, str, str]] = field(default_factory=list)
-
-    @cached_property
-    def bound(self) -> Bindings:
-        return bindings(self.nodes)
-
-    @cached_property
-    def own(self) -> set[str]:
-        return own_names(self.bound, self.methods)
-
-    @cached_property
-    def methods(self) -> set[ast.AST]:
-        classes = self.nodes.get(ast.ClassDef, ())
-        return {one for node in classes for one in node.body if one.__class__ in DEFINITIONS}
-
-    @cached_property
-    def class_level(self) -> set[ast.AST]:
-        """What defines a method: a `def`, and both sides of `__radd__ = __add__`."""
-        found = self.methods.copy()
-        for node in self.nodes.get(ast.ClassDef, ()):
-            for one in node.body:
-                if one.__class__ is ast.Assign:
-                    sides = (*one.targets, one.value)
-                    found.update(side for side in sides if isinstance(side, ast.Name))
-        return found
-
-    @cached_property
-    def in_classes(self) -> set[ast.AST]:
-        found: set[ast.AST] = set()
-        for node in self.nodes.get(ast.ClassDef, ()):  # an outer class before its inner ones
-            if node not in found:
-                found.update(one for part in node.body for one in walk(part))
-        return found
+    def __init__(self, tree: ast.Module, policy: Policy) -> None:
+        self.policy = policy
+        self.nodes = by_kind(walk(tree))
+        self.scopes = Scopes(self.nodes)
+        # line, offset in UTF-8 bytes, rule, message, value
+        self.found: set[tuple[int, int, str, str, str]] = set()
 
     @cached_property
     def main_guards(self) -> set[ast.AST]:
@@ -158,27 +112,20 @@ class _Program:
         }
 
     @cached_property
-    def unsure(self) -> set[ast.AST]:
-        return unsure_nodes(self.nodes)
-
-    def is_sure(self, name: ast.AST) -> bool:
-        """Tell whether a name holds what the bindings in the text say, or the builtin for none."""
-        return "*" not in self.bound and name not in self.unsure
-
-    @cached_property
     def modules(self) -> dict[str, str]:
         """The names that hold modules -> their modules."""
-        preloaded = self.rules.preloaded.items()
-        absent = {name: module for name, module in preloaded if name not in self.bound}
-        return absent | imported_modules(self.bound)
+        preloaded, bound = self.policy.preloaded, self.scopes.bound
+        absent = {name: preloaded[name] for name in preloaded if name not in bound}
+        return absent | self.scopes.imported
 
     @cached_property
     def limited(self) -> dict[str, str]:
         """The same for modules of which some public names are closed."""
+        limited = _lookups(self.policy).limited
         named = {one.name for node in self.nodes.get(ast.Import, ()) for one in node.names}
-        if self.rules.limited.isdisjoint([*named, *self.rules.preloaded.values()]):
+        if limited.isdisjoint([*named, *self.policy.preloaded.values()]):
             return {}  # without what finds all bindings: a tenth of the time of a check
-        return {name: one for name, one in self.modules.items() if one in self.rules.limited}
+        return {name: module for name, module in self.modules.items() if module in limited}
 
     def refuse(self, nodes: Iterable[ast.AST], rule: str, value: str, message: str) -> None:
         """Note a violation at each node; at the name after the dot if it is an attribute."""
@@ -187,10 +134,7 @@ class _Program:
             if isinstance(node, ast.Attribute):
                 line = node.end_lineno or line
                 offset = max((node.end_col_offset or 0) - len(node.attr.encode()), 0)
-            self.found.append((line, offset, rule, message, value))
-
-
-_latest: tuple[Policy, _Rules] | None = None
+            self.found.add((line, offset, rule, message, value))
 
 
 def check(source: str, policy: Policy) -> list[Violation]:
@@ -221,48 +165,34 @@ def examine(
         gc.disable()
     try:
         tree = tree or parse(source)
-        return _check(source, tree, _rules(policy)), tree
+        return _check(source, tree, policy), tree
     finally:
         if is_collecting:
             gc.enable()
 
 
-def _check(source: str, tree: ast.Module | Unparsed, rules: _Rules) -> list[Violation]:
+def _check(source: str, tree: ast.Module | Unparsed, policy: Policy) -> list[Violation]:
     lines = Lines(source)
     found = list(_characters(source, lines))
     if isinstance(tree, Unparsed):
         return found or [Violation("syntax", tree.line, tree.column, tree.message, "")]
-    program = _Program(by_kind(walk(tree)), rules)
+    program = _Program(tree, policy)
     _judge(program)
-    found += _words(source, lines, rules)
-    first = heapq.nsmallest(MOST_VIOLATIONS, set(program.found)) if program.found else ()
+    found += _words(source, lines, policy)
+    first = heapq.nsmallest(MOST_VIOLATIONS, program.found) if program.found else ()
     for line, offset, rule, message, value in first:
         found.append(Violation(rule, *lines.of_node(line, offset), message, value))
     return sorted(found, key=lambda one: (one.line, one.column))[:MOST_VIOLATIONS]
 
 
-def _rules(policy: Policy) -> _Rules:
-    """Return a policy's rules, made once for as long as that policy is in force."""
-    global _latest
-    latest = _latest  # another thread may replace it meanwhile
-    if latest is None or latest[0] is not policy:
-        attrs, given = policy.dangerous_attrs, policy.allowed_imports
-        imports = {one: frozenset(names) if names else None for one, names in given.items()}
-        limited = {attr.rpartition(".")[0] for attr in attrs if "." in attr}
-        limited |= {module for module, names in imports.items() if names}
-        rules = _Rules(
-            names=policy.dangerous_names,
-            attrs=attrs,
-            dunders=policy.allowed_dunders,
-            imports=imports,
-            allowed=", ".join(policy.allowed_imports) or "nothing",
-            preloaded=policy.preloaded,
-            limited=frozenset(limited),
-            hidden=frozenset(attr for attr in attrs if "_" in attr[1:] and "." not in attr),
-            words=[(word, _certain_text(word)) for word in policy.blocked_words],
-        )
-        _latest = latest = (policy, rules)
-    return latest[1]
+@lru_cache(maxsize=4)  # of the policies in force and the ones before them
+def _lookups(policy: Policy) -> _Lookups:
+    attrs = policy.dangerous_attrs
+    limited = {attr.rpartition(".")[0] for attr in attrs if "." in attr}
+    limited |= {module for module, names in policy.allowed_imports.items() if names}
+    hidden = {attr for attr in attrs if "_" in attr[1:] and "." not in attr}
+    words = [(word, _certain_text(word)) for word in policy.blocked_words]
+    return _Lookups(frozenset(limited), frozenset(hidden), words)
 
 
 def _certain_text(pattern: re.Pattern[str]) -> str:
@@ -286,9 +216,9 @@ def _characters(source: str, lines: Lines) -> Iterator[Violation]:
         yield Violation("forbidden-character", *lines.at(match.start()), message, code)
 
 
-def _words(source: str, lines: Lines, rules: _Rules) -> Iterator[Violation]:
+def _words(source: str, lines: Lines, policy: Policy) -> Iterator[Violation]:
     decoded = decode_escapes(source)
-    for pattern, certain in rules.words:
+    for pattern, certain in _lookups(policy).words:
         if certain in decoded.text:
             for match in islice(pattern.finditer(decoded.text), MOST_VIOLATIONS):
                 place = lines.at(decoded.source_index(match.start()))
@@ -306,9 +236,9 @@ def _judge(program: _Program) -> None:
         for name in known.unknown:
             filled = [node for node in nodes if getattr(node, name, None)]
             _refuse_unknown(program, filled, f"{kind.__name__}.{name}")
-        for name in known.identifiers:
-            judge = _JUDGES_OF_IDENTIFIERS.get((kind, name))
-            for identifier, holders in by_identifier(nodes, name).items():
+        for field, role in known.identifiers:
+            judge = _JUDGES_OF_IDENTIFIERS.get(role)
+            for identifier, holders in by_identifier(nodes, field).items():
                 if "__" in identifier:
                     _judge_dunder(program, identifier, holders)
                 if judge:
@@ -325,10 +255,10 @@ def _refuse_unknown(program: _Program, nodes: Iterable[ast.AST], kind: str) -> N
 def _judge_dunder(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
     if not name.strip("_"):  # `for __ in range(3)`
         nodes = [node for node in nodes if isinstance(node, ast.Attribute)]
-    elif program.rules.dunders:  # without any, all are closed
+    elif program.policy.allowed_dunders:  # without any, all are closed
         nodes = [node for node in nodes if not _gives_nothing(program, name, node)]
     message = f"`{name}` may not be used here"
-    if name in program.rules.dunders:
+    if name in program.policy.allowed_dunders:
         message += f", but as a method in a class, and on super: `super().{name}(...)`"
     else:
         message += hint(name) or ": names with two underscores are closed"
@@ -342,12 +272,12 @@ def _gives_nothing(program: _Program, name: str, node: ast.AST) -> bool:
     guard; `from __future__ import`; reading a text such as `__name__`; and a name that is mangled
     into the program's own class.
     """
-    if name in program.rules.dunders:
-        return node in program.class_level or _is_of_super(program, node)
+    if name in program.policy.allowed_dunders:
+        return node in program.scopes.class_level or _is_of_super(program, node)
     if name == "__future__":
         return isinstance(node, ast.ImportFrom) and not node.level
     if name[:2] == "__" and not name.endswith("__"):
-        return isinstance(node, _MANGLED) and node in program.in_classes
+        return isinstance(node, _MANGLED) and node in program.scopes.in_classes
     is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
     return (name in _READABLE and is_read) or (name == "__name__" and node in program.main_guards)
 
@@ -358,13 +288,13 @@ def _is_of_super(program: _Program, node: ast.AST) -> bool:
             ast.Attribute(value=ast.Call(ast.Name("super") as name, [], []))
             | ast.Attribute(value=ast.Call(ast.Name("super") as name, [ast.Name(), ast.Name()], []))
         ):
-            return "super" not in program.bound and program.is_sure(name)
+            return "super" not in program.scopes.bound and program.scopes.is_sure(name)
     return False
 
 
 def _judge_variable(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
-    if name in program.rules.names and name not in program.own:
-        _refuse_name(program, name, nodes)
+    if name in program.policy.dangerous_names and name not in program.scopes.own:
+        _judge_bound(program, name, nodes)
 
 
 def _judge_keyword(program: _Program, name: str, nodes: Sequence[ast.keyword]) -> None:
@@ -374,18 +304,14 @@ def _judge_keyword(program: _Program, name: str, nodes: Sequence[ast.keyword]) -
 
 def _judge_bound(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
     """Judge a name that is bound by other means than an assignment or a call."""
-    if name in program.rules.names:
-        _refuse_name(program, name, nodes)
-
-
-def _refuse_name(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
-    message = f"`{name}` may not be used here{hint(name)}"
-    program.refuse(nodes, "dangerous-name", name, message)
+    if name in program.policy.dangerous_names:
+        message = f"`{name}` may not be used here{hint(name)}"
+        program.refuse(nodes, "dangerous-name", name, message)
 
 
 def _judge_definition(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
-    if name in program.rules.attrs:
-        _judge_attr(program, name, [node for node in nodes if node in program.methods])
+    if name in program.policy.dangerous_attrs:
+        _judge_attr(program, name, [node for node in nodes if node in program.scopes.methods])
 
 
 def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute]) -> None:
@@ -398,7 +324,7 @@ def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute
 
 
 def _judge_attr(program: _Program, attr: str, nodes: Sequence[ast.AST]) -> None:
-    if attr in program.rules.attrs and "__" not in attr:
+    if attr in program.policy.dangerous_attrs and "__" not in attr:
         message = f"`.{attr}` may not be used here{hint(attr)}"
         program.refuse(nodes, "dangerous-attribute", attr, message)
 
@@ -411,20 +337,17 @@ def _judge_of_modules(program: _Program, attr: str, nodes: Sequence[ast.Attribut
     modules = program.modules if is_private else program.limited
     for node in nodes if modules else ():
         module = modules.get(node.value.id) if isinstance(node.value, ast.Name) else None
-        if module and (is_private or _is_closed(program, module, attr)):
+        if module and (is_private or _is_closed(program.policy, module, attr)):
             what = hint(f"{module}.{attr}")
             message = f"`.{attr}` of `{module}` may not be used here{what}"
             program.refuse([node], rule, attr, message)
 
 
-def _is_closed(program: _Program, module: str, name: str) -> bool:
+def _is_closed(policy: Policy, module: str, name: str) -> bool:
     """Tell whether a module does not give a name; that of a submodule it does."""
-    rules = program.rules
-    given = rules.imports.get(module)
+    given, full = policy.allowed_imports.get(module), f"{module}.{name}"
     is_missing = given is not None and name not in given and "__" not in name
-    return (
-        is_missing and f"{module}.{name}" not in rules.imports
-    ) or f"{module}.{name}" in rules.attrs
+    return full in policy.dangerous_attrs or (is_missing and full not in policy.allowed_imports)
 
 
 def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
@@ -432,8 +355,7 @@ def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
         "`.format` works here on text in quotes, with no dot or bracket in its fields; "
         "an f-string does the same"
     )
-    templates = Templates(program.nodes, program.bound, program.is_sure)
-    unsure = templates.unsure([node.value for node in nodes])
+    unsure = Templates(program.scopes).unsure([node.value for node in nodes])
     program.refuse([one for one in nodes if one.value in unsure], "format", "format", message)
 
 
@@ -462,8 +384,8 @@ def _judge_class_patterns(program: _Program, nodes: Sequence[ast.MatchClass]) ->
     for node in nodes:
         if node.patterns:
             name = node.cls.id if isinstance(node.cls, ast.Name) else ""
-            is_builtin = name in _SELF_MATCHING and program.is_sure(node.cls)
-            if not is_builtin or name in program.bound:
+            is_builtin = name in _SELF_MATCHING and program.scopes.is_sure(node.cls)
+            if not is_builtin or name in program.scopes.bound:
                 message = "name the attributes in this pattern, as in `case Point(x=a, y=b)`"
                 program.refuse([node], "positional-pattern", name, message)
 
@@ -475,16 +397,16 @@ def _judge_imports(program: _Program, nodes: Sequence[ast.Import]) -> None:
 
 
 def _judge_module(program: _Program, module: str, node: ast.AST) -> None:
-    if module not in program.rules.imports:
+    allowed = program.policy.allowed_imports
+    if module not in allowed:
         what = hint(module, module.partition(".")[0])
-        message = (
-            f"`{module}` may not be imported here{what or f'; allowed: {program.rules.allowed}'}"
-        )
+        what = what or f"; allowed: {', '.join(allowed) or 'nothing'}"
+        message = f"`{module}` may not be imported here{what}"
         program.refuse([node], "import", module, message)
 
 
 def _judge_imports_from(program: _Program, nodes: Sequence[ast.ImportFrom]) -> None:
-    rules = program.rules
+    policy = program.policy
     for node in nodes:
         module = normalised(node.module or "")
         if node.level:
@@ -495,17 +417,17 @@ def _judge_imports_from(program: _Program, nodes: Sequence[ast.ImportFrom]) -> N
             _judge_module(program, module, node)
         for alias in node.names:
             name = normalised(alias.name)
-            is_given = name in (rules.imports.get(module) or ())
-            is_dangerous = name in rules.attrs or (name in rules.names and not is_given)
-            is_dangerous |= name.startswith("_")
-            if is_dangerous or (name != "*" and _is_closed(program, module, name)):
+            is_given = name in (policy.allowed_imports.get(module) or ())
+            is_dangerous = name in policy.dangerous_attrs or name.startswith("_")
+            is_dangerous |= name in policy.dangerous_names and not is_given
+            if is_dangerous or (name != "*" and _is_closed(policy, module, name)):
                 what = hint(f"{module}.{name}", name)
                 message = f"`{name}` may not be imported from `{module}`{what}"
                 program.refuse([alias], "dangerous-import", name, message)
 
 
 def _judge_text(program: _Program, text: str, node: ast.AST) -> None:
-    for word in hidden_words(text, program.rules.hidden):
+    for word in hidden_words(text, _lookups(program.policy).hidden):
         message = f"`{word}` may not stand in a program, not even in text"
         program.refuse([node], "dangerous-text", word, message)
 
@@ -533,23 +455,17 @@ def _judge_joined_strings(program: _Program, nodes: Sequence[ast.JoinedStr]) -> 
             _judge_text(program, text, node)
 
 
-# Kind and field -> what judges an identifier and the nodes that hold it there.
-_JUDGES_OF_IDENTIFIERS: dict[tuple[type, str], Callable[[_Program, str, Any], None]] = {
-    (ast.Name, "id"): _judge_variable,
-    (ast.arg, "arg"): _judge_variable,
-    (ast.keyword, "arg"): _judge_keyword,
-    (ast.Attribute, "attr"): _judge_attribute,
-    (ast.MatchClass, "kwd_attrs"): _judge_attr_of_pattern,
-    (ast.FunctionDef, "name"): _judge_definition,
-    (ast.AsyncFunctionDef, "name"): _judge_definition,
-    (ast.ClassDef, "name"): _judge_bound,
-    (ast.alias, "asname"): _judge_bound,
-    (ast.Global, "names"): _judge_bound,
-    (ast.Nonlocal, "names"): _judge_bound,
-    (ast.ExceptHandler, "name"): _judge_bound,
-    (ast.MatchAs, "name"): _judge_bound,
-    (ast.MatchStar, "name"): _judge_bound,
-    (ast.MatchMapping, "rest"): _judge_bound,
+# What an identifier is -> what judges it and the nodes that hold it.
+_JUDGES_OF_IDENTIFIERS: dict[str, Callable[[_Program, str, Any], None]] = {
+    "variable": _judge_variable,
+    "parameter": _judge_variable,
+    "keyword": _judge_keyword,
+    "attribute": _judge_attribute,
+    "pattern": _judge_attr_of_pattern,
+    "definition": _judge_definition,
+    "bound": _judge_bound,
+    "alias": _judge_bound,
+    "type_parameter": _judge_type_parameter,
 }
 # Kind -> what judges the nodes of it.
 _JUDGES: dict[type, Callable[[_Program, Any], None]] = {
@@ -560,8 +476,5 @@ _JUDGES: dict[type, Callable[[_Program, Any], None]] = {
     ast.ImportFrom: _judge_imports_from,
     ast.MatchClass: _judge_class_patterns,
 }
-if sys.version_info >= (3, 12):
-    for _kind in (ast.TypeVar, ast.ParamSpec, ast.TypeVarTuple):
-        _JUDGES_OF_IDENTIFIERS[_kind, "name"] = _judge_type_parameter
 if sys.version_info >= (3, 14):
     _JUDGES[ast.TemplateStr] = _judge_joined_strings

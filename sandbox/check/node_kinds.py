@@ -1,8 +1,9 @@
 """What every kind of syntax node holds, on Python 3.11 to 3.14 (docs.python.org, `ast`).
 
-One line a kind: fields that hold nodes, fields that hold identifiers, fields that hold neither.
-A kind or a filled field that is not here is unknown, and the checker refuses it: syntax of a new
-Python stays out until its line is added here and it is judged in `sandbox/check/checker.py`.
+A line for kinds that hold the same: fields that hold nodes, fields that hold identifiers with what
+these are there, fields that hold neither. A kind or a filled field that is not here is unknown, and
+the checker refuses it: syntax of a new Python stays out until it is added here and judged in
+`sandbox/check/checker.py`.
 """
 
 import ast
@@ -18,116 +19,74 @@ __all__ = ["KINDS", "Kind", "Nodes", "by_identifier", "by_kind", "walk"]
 _KINDS = """
 Module: body | | type_ignores
 
-FunctionDef: decorator_list type_params args returns body | name | type_comment
-AsyncFunctionDef: decorator_list type_params args returns body | name | type_comment
-ClassDef: decorator_list type_params bases keywords body | name |
-Return: value | |
+FunctionDef: decorator_list type_params args returns body | name=definition | type_comment
+AsyncFunctionDef: decorator_list type_params args returns body | name=definition | type_comment
+ClassDef: decorator_list type_params bases keywords body | name=bound |
 Delete: targets | |
 Assign: targets value | | type_comment
 TypeAlias: name type_params value | |
 AugAssign: target op value | |
 AnnAssign: target annotation value | | simple
-For: target iter body orelse | | type_comment
-AsyncFor: target iter body orelse | | type_comment
+For AsyncFor: target iter body orelse | | type_comment
 While: test body orelse | |
-If: test body orelse | |
-With: items body | | type_comment
-AsyncWith: items body | | type_comment
+If IfExp: test body orelse | |
+With AsyncWith: items body | | type_comment
 Match: subject cases | |
 Raise: exc cause | |
-Try: body handlers orelse finalbody | |
-TryStar: body handlers orelse finalbody | |
+Try TryStar: body handlers orelse finalbody | |
 Assert: test msg | |
 Import: names | |
-ImportFrom: names | module | level
-Global: | names |
-Nonlocal: | names |
-Expr: value | |
-Pass: | |
-Break: | |
-Continue: | |
+ImportFrom: names | module=module | level
+Global Nonlocal: | names=bound |
+Expr Return Await Yield YieldFrom: value | |
+Pass Break Continue: | |
 
 BoolOp: op values | |
 NamedExpr: target value | |
 BinOp: left op right | |
 UnaryOp: op operand | |
 Lambda: args body | |
-IfExp: test body orelse | |
 Dict: keys values | |
 Set: elts | |
-ListComp: elt generators | |
-SetComp: elt generators | |
+ListComp SetComp GeneratorExp: elt generators | |
 DictComp: key value generators | |
-GeneratorExp: elt generators | |
-Await: value | |
-Yield: value | |
-YieldFrom: value | |
 Compare: left ops comparators | |
 Call: func args keywords | |
 FormattedValue: value format_spec | | conversion
 Interpolation: value format_spec | | str conversion
-JoinedStr: values | |
-TemplateStr: values | |
+JoinedStr TemplateStr: values | |
 Constant: | | value kind
-Attribute: value | attr | ctx
+Attribute: value | attr=attribute | ctx
 Subscript: value slice | | ctx
 Starred: value | | ctx
-Name: | id | ctx
-List: elts | | ctx
-Tuple: elts | | ctx
+Name: | id=variable | ctx
+List Tuple: elts | | ctx
 Slice: lower upper step | |
 
-And: | |
-Or: | |
-Add: | |
-Sub: | |
-Mult: | |
-MatMult: | |
-Div: | |
-Mod: | |
-Pow: | |
-LShift: | |
-RShift: | |
-BitOr: | |
-BitXor: | |
-BitAnd: | |
-FloorDiv: | |
-Invert: | |
-Not: | |
-UAdd: | |
-USub: | |
-Eq: | |
-NotEq: | |
-Lt: | |
-LtE: | |
-Gt: | |
-GtE: | |
-Is: | |
-IsNot: | |
-In: | |
-NotIn: | |
+And Or: | |
+Add Sub Mult MatMult Div Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv: | |
+Invert Not UAdd USub: | |
+Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn: | |
 
 comprehension: target iter ifs | | is_async
-ExceptHandler: type body | name |
+ExceptHandler: type body | name=bound |
 arguments: posonlyargs args vararg kwonlyargs kw_defaults kwarg defaults | |
-arg: annotation | arg | type_comment
-keyword: value | arg |
-alias: | name asname |
+arg: annotation | arg=parameter | type_comment
+keyword: value | arg=keyword |
+alias: | name=module asname=alias |
 withitem: context_expr optional_vars | |
 match_case: pattern guard body | |
 
 MatchValue: value | |
 MatchSingleton: | | value
-MatchSequence: patterns | |
-MatchMapping: keys patterns | rest |
-MatchClass: cls patterns kwd_patterns | kwd_attrs |
-MatchStar: | name |
-MatchAs: pattern | name |
-MatchOr: patterns | |
+MatchSequence MatchOr: patterns | |
+MatchMapping: keys patterns | rest=bound |
+MatchClass: cls patterns kwd_patterns | kwd_attrs=pattern |
+MatchStar: | name=bound |
+MatchAs: pattern | name=bound |
 
-TypeVar: bound default_value | name |
-ParamSpec: default_value | name |
-TypeVarTuple: default_value | name |
+TypeVar: bound default_value | name=type_parameter |
+ParamSpec TypeVarTuple: default_value | name=type_parameter |
 """
 
 
@@ -138,18 +97,14 @@ class Kind(NamedTuple):
     """What nodes of one kind hold, on the running Python."""
 
     held: Callable[[Any], Iterable[Any]]  # returns nodes, lists of nodes, and None for none
-    identifiers: tuple[str, ...]  # fields
+    identifiers: tuple[tuple[str, str], ...]  # fields, each with what an identifier is there
     unknown: tuple[str, ...]  # fields
-
-
-def _nothing(_: object) -> tuple[()]:
-    return ()
 
 
 def _getter(fields: Sequence[str]) -> Callable[[Any], Iterable[Any]]:
     """Return what gets these fields of a node; getters written in C are what makes a walk quick."""
     if not fields:
-        return _nothing
+        return lambda _: ()
     get = attrgetter(*fields)
     return get if len(fields) > 1 else lambda node: (get(node),)
 
@@ -157,16 +112,16 @@ def _getter(fields: Sequence[str]) -> Callable[[Any], Iterable[Any]]:
 def _table() -> dict[type, Kind]:
     table = {}
     for line in filter(None, _KINDS.splitlines()):
-        name, _, fields = line.partition(":")
-        kind = getattr(ast, name, None)  # some are newer than the running Python
-        if kind is not None:
-            nodes, identifiers, others = (part.split() for part in fields.split("|"))
-            known = {*nodes, *identifiers, *others}
-            table[kind] = Kind(
-                _getter([field for field in nodes if field in kind._fields]),
-                tuple(identifiers),
-                tuple(field for field in kind._fields if field not in known),
-            )
+        names, _, fields = line.partition(":")
+        nodes, identifiers, others = (part.split() for part in fields.split("|"))
+        roles = dict(one.split("=") for one in identifiers)
+        for name in names.split():
+            kind = getattr(ast, name, None)  # some are newer than the running Python
+            if kind is not None:
+                held = [field for field in nodes if field in kind._fields]
+                known = {*nodes, *roles, *others}
+                unknown = tuple(field for field in kind._fields if field not in known)
+                table[kind] = Kind(_getter(held), tuple(roles.items()), unknown)
     return table
 
 

@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from sandbox.check.literals import is_plain_text
-from sandbox.check.node_kinds import Nodes
-from sandbox.check.scopes import Bindings
+from sandbox.check.scopes import Scopes
 
 __all__ = ["Templates"]
 
@@ -29,10 +28,9 @@ _READERS = frozenset({"get", "items", "keys", "values"})  # methods that leave a
 class Templates:
     """Answers for one program. What depends on itself alone is never bound, so it is sure."""
 
-    def __init__(self, nodes: Nodes, bound: Bindings, is_sure: Callable[[ast.AST], bool]) -> None:
-        self._nodes = nodes
-        self._bound = bound
-        self._is_sure = is_sure
+    def __init__(self, scopes: Scopes) -> None:
+        self._nodes = scopes.nodes
+        self._scopes = scopes
 
     def unsure(self, texts: Iterable[ast.expr]) -> set[ast.expr]:
         """Return those of the expressions that may be other than a literal of the program.
@@ -61,7 +59,7 @@ class Templates:
     def _text(self, node: Any) -> _Needs:
         match node:
             case ast.Name(id=name):
-                return [(self._name, name)] if self._is_sure(node) else None
+                return [(self._name, name)] if self._scopes.is_sure(node) else None
             case ast.IfExp(body=body, orelse=orelse):
                 return [(self._text, body), (self._text, orelse)]
             case ast.Subscript(value=table, slice=key) if not isinstance(key, ast.Slice):
@@ -71,7 +69,7 @@ class Templates:
 
     def _name(self, name: str) -> _Needs:
         needs: list[_Claim] = []
-        for node, value in self._bound.get(name, ()):
+        for node, value in self._scopes.bound.get(name, ()):
             if isinstance(value, ast.expr):
                 needs.append((self._text, value))
             elif node in self._loops:
@@ -90,13 +88,13 @@ class Templates:
             case ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Set(elts=elts):
                 return [(self._text, one) for one in elts]
             case ast.Name(id=name):
-                return [(self._table_name, name)] if self._is_sure(table) else None
+                return [(self._table_name, name)] if self._scopes.is_sure(table) else None
             case ast.Call(func=ast.Attribute(value=value, attr="values"), args=[]):
                 return [(self._table, value)]
         return None
 
     def _table_name(self, name: str) -> _Needs:
-        values = [one.value for one in self._bound.get(name, ())]
+        values = [one.value for one in self._scopes.bound.get(name, ())]
         if not values or not all(isinstance(value, _TABLES) for value in values):
             return None
         return [(self._table, v) for v in values] if self._uses[name] <= self._readings else None
@@ -139,10 +137,10 @@ class Templates:
         found = {}
         for function in self._nodes.get(ast.FunctionDef, ()):
             its = calls[function.name]
-            is_alone = len(self._bound[function.name]) == 1 and not function.decorator_list
+            is_alone = len(self._scopes.bound[function.name]) == 1 and not function.decorator_list
             if (
                 is_alone
-                and self._is_sure(function)
+                and self._scopes.is_sure(function)
                 and self._uses[function.name] == {call.func for call in its}
             ):
                 parameters, defaults = function.args.args, function.args.defaults

@@ -63,7 +63,7 @@ class Identity:
     uid_count: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is its own: what is made of one is kept beside it
 class Policy:
     """One checked policy file.
 
