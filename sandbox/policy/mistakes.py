@@ -1,8 +1,8 @@
 """Tells every mistake in a policy file, with its place and its cure.
 
-What may stand where is in schema.json, in the words of JSON Schema that are read here; its
-descriptions are the cures. What no schema can say follows: fields that contradict each other,
-modules that are not allowed, regular expressions that do not compile or take long.
+What may stand where is in schema.json, whose descriptions are cures. What no schema can say
+follows: fields that contradict each other, modules that are not allowed, regular expressions that
+do not compile or take long.
 """
 
 import difflib
@@ -12,13 +12,14 @@ import keyword
 import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import yaml
 
-from sandbox.policy.document import At, Document, Place, dotted
+from sandbox.policy.document import At, Document, dotted
 from sandbox.policy.words import Unbounded, cost
 
 __all__ = ["SCHEMA_FILE", "add_mistakes", "did_you_mean", "schema"]
@@ -34,15 +35,20 @@ _ORDERED_LIMITS: tuple[tuple[At, At], ...] = (
     (("limits", "sender_concurrent"), ("limits", "concurrent_guests")),
 )
 _MOST_STEPS = 20_000  # of all blocked words, from one place of a program: bounds the checker's time
-_TYPES = {"object": dict, "array": list, "integer": int, "string": str}
-_WORDS = {dict: "names with values", list: "a list", int: "a whole number", str: "text"}
-_NO_NAMES = "write one module an entry, and at least one name: `- time: [time, strftime]`"
+_TYPES = {
+    "object": "names with values",
+    "array": "a list",
+    "integer": "a whole number",
+    "string": "text",
+}
+_KINDS = dict(zip((dict, list, int, str), _TYPES.values(), strict=True))
 
 
 def add_mistakes(document: Document) -> None:
     """Add to a document every mistake that keeps it from being a policy, sorted by place."""
     if document.value:
-        _check(document, (), document.value, schema())
+        _check_schema(document)
+        _check_edits(document)
         _check_preloaded(document)
         _check_words(document)
         _check_limits(document)
@@ -71,59 +77,115 @@ def _nearest(word: str, known: Iterable[str]) -> str | None:
     return by_lower[near[0]] if near else None
 
 
-def _check(document: Document, at: At, value: Any, part: Any) -> None:
-    """Check a value and what it holds against a part of the schema."""
-    if value is None:  # what it should have been is reported already
-        return
-    part = _referred(part)
-    if "then" in part and at:  # a module, or one with the names that it gives
-        part = _referred(part["then"] if isinstance(value, dict) else part["else"])
-    types = part.get("type", ())
-    kinds = [_TYPES[name] for name in ([types] if isinstance(types, str) else types)]
-    if "const" in part:
-        if value != part["const"]:
-            cure = f"write {part['const']} without quotes"
-            document.report(at, "unknown-version", f"version {value!r} is unknown", cure)
-    elif kinds and type(value) not in kinds:
-        _report_type(document, at, value, kinds[0])
-    elif isinstance(value, dict):
-        if list in kinds:
-            message = f"{at[0]} adds and removes, but this file extends no other"
-            document.report(at, "bad-edit", message, "write a list", key=True)
-        _check_mapping(document, at, value, part)
-    elif isinstance(value, list):
-        _check_list(document, at, value, part)
-    elif isinstance(value, int):
-        _check_number(document, at, value, part)
-    elif "enum" in part:
-        _check_choice(document, at, value, part["enum"])
-    else:
-        _check_text(document, at, value, part)
+def _duplicates(
+    _validator: object, _is_wanted: bool, entries: Any, _schema: object
+) -> Iterator[jsonschema.ValidationError]:
+    """Find every duplicate in a list, where JSON Schema's own check says only that there is one."""
+    first: dict[str | tuple[str, ...], int] = {}
+    for index, item in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(item, str | dict):
+            entry = item if isinstance(item, str) else tuple(item)  # a module, or a part of one
+            if entry in first:
+                yield jsonschema.ValidationError(
+                    "", path=(index,), instance=item, validator_value=first[entry]
+                )
+            first.setdefault(entry, index)
 
 
-def _referred(part: Any) -> Any:
-    """A part of the schema, or that which it refers to."""
-    while "$ref" in part:
-        steps = part["$ref"].removeprefix("#/").split("/")
-        part = functools.reduce(dict.__getitem__, steps, schema())
-    return part
+_FORMATS = jsonschema.FormatChecker(())
 
 
-def _report_type(document: Document, at: At, found: Any, wanted: type) -> None:
+@_FORMATS.checks("identifiers")
+def _holds_no_keyword(text: object) -> bool:
+    return not any(map(keyword.iskeyword, str(text).split(".")))
+
+
+_Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator, {"uniqueItems": _duplicates}
+)
+
+
+def _check_schema(document: Document) -> None:
+    validator = _Validator(schema(), format_checker=_FORMATS)
+    for error in validator.iter_errors(document.value):
+        if error.instance is not None:  # what it should have been is reported already
+            _report(document, tuple(error.absolute_path), error)
+
+
+def _report(document: Document, at: At, error: jsonschema.ValidationError) -> None:
+    """Tell of one thing that the schema refuses, in words of ours."""
+    wanted: Any = error.validator_value
+    found: Any = error.instance
+    is_key = "propertyNames" in error.absolute_schema_path
+    match error.validator:
+        case "additionalProperties" | "required":
+            _report_keys(document, at, error)
+        case "type":
+            _report_type(document, at, found, wanted if isinstance(wanted, str) else wanted[0])
+        case "const":
+            cure = f"write {wanted} without quotes"
+            document.report(at, "unknown-version", f"version {found!r} is unknown", cure)
+        case "contains" if set(found) <= set(_known_layers()):  # else it may be there, misspelt
+            layer = wanted["const"]
+            message = f"required_layers lacks {layer}, without which nothing holds a program"
+            document.report(at, "essential-layer", message, f"add `- {layer}`", key=True)
+        case "enum":
+            _report_choice(document, at, str(found), wanted)
+        case "uniqueItems":
+            path, line, _ = document.place((*at[:-1], wanted))
+            elsewhere = "" if path == document.place(at).path else f" of {path}"
+            shown = found if isinstance(found, str) else ", ".join(found)
+            message = f"{shown} stands on line {line}{elsewhere} already"
+            document.report(at, "duplicate-entry", message, "delete one of the two")
+        case "minimum" | "maximum":
+            bound = f"at {'least' if error.validator == 'minimum' else 'most'} {wanted}"
+            message = f"{dotted(at)} is {found} and must be {bound}"
+            document.report(at, "out-of-range", message, f"write {bound}")
+        case "minProperties" | "maxProperties" | "minItems":
+            message = f"{dotted(at)} names no module or no names"
+            cure = "write one module an entry, and at least one name: `- time: [time, strftime]`"
+            document.report(at, "wrong-type", message, cure)
+        case "pattern" | "minLength":
+            about: str = error.schema["description"].rstrip(".")  # type: ignore[index]
+            what = ascii(found) if found else "an empty entry"
+            cure = f"write {about[0].lower()}{about[1:]}"
+            at = (*at, found) if is_key else at
+            document.report(at, "bad-name", f"{what} cannot stand in {at[0]}", cure, key=is_key)
+        case "format":
+            message = f"{found} {'is' if keyword.iskeyword(found) else 'holds'} a keyword of Python"
+            at = (*at, found) if is_key else at
+            cure = "choose another" if is_key else "delete it"
+            document.report(at, "bad-name", message, cure, key=is_key)
+
+
+def _check_edits(document: Document) -> None:
+    for name, value in document.value.items():
+        about = schema()["properties"].get(name, {})
+        if isinstance(value, dict) and about.get("type") == ["array", "object"]:
+            message = f"{name} adds and removes, but this file extends no other"
+            document.report((name,), "bad-edit", message, "write a list", key=True)
+
+
+def _known_layers() -> list[str]:
+    layers: list[str] = schema()["properties"]["required_layers"]["items"]["enum"]
+    return layers
+
+
+def _report_type(document: Document, at: At, found: Any, wanted: str) -> None:
     """Tell of a value of another kind; also of text that other readers of YAML take for one."""
     is_text = isinstance(found, str)
-    shown = "empty" if found == "" else found if is_text else _WORDS[type(found)]
-    message = f"{dotted(at)} is {shown}, not {_WORDS[wanted]}"
-    cure = f"write {_WORDS[wanted]}"
-    if wanted is int and is_text:
+    shown = "empty" if found == "" else found if is_text else _KINDS[type(found)]
+    message = f"{dotted(at)} is {shown}, not {_TYPES[wanted]}"
+    cure = f"write {_TYPES[wanted]}"
+    if wanted == "integer" and is_text:
         cure += " in decimal, without quotes"
         if elsewhere := _elsewhere(found):
             message += f"; some readers of YAML take it for {elsewhere}"
-    elif wanted is list and at[0] == "allowed_imports" and len(at) > 1:
+    elif wanted == "array" and at[0] == "allowed_imports" and len(at) > 1:
         cure += " of names, or the module alone as text"
-    elif wanted is list:
+    elif wanted == "array":
         cure += ", or [] for an empty one"
-    elif wanted is str:
+    elif wanted == "string":
         cure += ", in 'single quotes' if it looks like a number"
     document.report(at, "wrong-type", message, cure)
 
@@ -138,29 +200,24 @@ def _elsewhere(text: str) -> str:
     return words.get(type(value), "")
 
 
-def _check_mapping(document: Document, at: At, value: dict[str, Any], part: Any) -> None:
-    """Check the fields of a mapping; one that is misspelt is not missing as well."""
-    known, others = part.get("properties", {}), part["additionalProperties"]
-    if not part.get("minProperties", 0) <= len(value) <= part.get("maxProperties", len(value)):
-        document.report(at, "wrong-type", f"{dotted(at)} names no module or no names", _NO_NAMES)
-    misspelt = set()
-    for key, item in value.items():
-        here = (*at, key)
-        if key in known:
-            _check(document, here, item, known[key])
-        elif others:
-            _check_text(document, here, key, _referred(part["propertyNames"]), key=True)
-            _check(document, here, item, others)
-        else:
-            misspelt.add(_nearest(key, known))
+def _report_keys(document: Document, at: At, error: jsonschema.ValidationError) -> None:
+    """Tell of a field that is unknown or missing; one that is misspelt is not missing as well."""
+    found: Any = error.instance
+    known = schema()["properties"]
+    for step in error.absolute_path:
+        known = known[step]["properties"]
+    unknown = [key for key in found if key not in known]
+    if error.validator == "additionalProperties":
+        for key in unknown:
             cure = _home_of(key) or did_you_mean(key, known, "delete it")
-            document.report(here, "unknown-key", f"{key} is unknown here", cure, key=True)
-    whole = schema()["else"]  # of a policy that is merged with what it extends
-    for key in (whole["properties"].get(at[0], {}) if at else whole).get("required", ()):
-        if key not in value and key not in misspelt:
-            here = (*at, key)
-            cure = f"add `{key}:` ({known[key]['description']})"
-            document.report(here, "missing-key", f"{dotted(here)} is missing", cure, key=True)
+            document.report((*at, key), "unknown-key", f"{key} is unknown here", cure, key=True)
+        return
+    misspelt = {_nearest(key, known) for key in unknown}
+    wanted: Any = error.validator_value
+    for key in (key for key in wanted if repr(key) in error.message and key not in misspelt):
+        message = f"{dotted((*at, key))} is missing"
+        cure = f"add `{key}:` ({known[key]['description']})"
+        document.report((*at, key), "missing-key", message, cure, key=True)
 
 
 def _home_of(key: str) -> str | None:
@@ -173,46 +230,7 @@ def _home_of(key: str) -> str | None:
     return None
 
 
-def _check_list(document: Document, at: At, value: list[Any], part: Any) -> None:
-    """Check the entries of a list, and that each stands there once."""
-    if len(value) < part.get("minItems", 0):
-        document.report(at, "wrong-type", f"{dotted(at)} names no module or no names", _NO_NAMES)
-    first: dict[str | tuple[str, ...], Place] = {}
-    for index, item in enumerate(value):
-        here = (*at, index)
-        _check(document, here, item, part["items"])
-        if not isinstance(item, str | dict):
-            continue
-        entry = item if isinstance(item, str) else tuple(item)  # a module, or a part of one
-        place = document.place(here)
-        if entry in first:
-            path, line, _ = first[entry]
-            elsewhere = "" if path == place.path else f" of {path}"
-            shown = item if isinstance(item, str) else ", ".join(item)
-            message = f"{shown} stands on line {line}{elsewhere} already"
-            document.report(here, "duplicate-entry", message, "delete one of the two")
-        first.setdefault(entry, place)
-    for wanted in part.get("allOf", ()):
-        layer = wanted["contains"]["const"]
-        if layer not in value and all(one in part["items"]["enum"] for one in value):
-            message = f"{at[0]} lacks {layer}, without which nothing holds a program"
-            document.report(at, "essential-layer", message, f"add `- {layer}`", key=True)
-
-
-def _check_number(document: Document, at: At, value: int, part: Any) -> None:
-    bound = ""
-    if value < part["minimum"]:
-        bound = f"at least {part['minimum']}"
-    elif value > part["maximum"]:
-        bound = f"at most {part['maximum']}"
-    if bound:
-        message = f"{dotted(at)} is {value} and must be {bound}"
-        document.report(at, "out-of-range", message, f"write {bound}")
-
-
-def _check_choice(document: Document, at: At, value: str, known: list[str]) -> None:
-    if value in known:
-        return
+def _report_choice(document: Document, at: At, value: str, known: list[str]) -> None:
     if at[0] == "required_layers":
         turned = [one for one in known if sorted(one.split()) == sorted(value.split())]
         cure = did_you_mean(value, turned or known, f"use one of {', '.join(known)}")
@@ -223,18 +241,6 @@ def _check_choice(document: Document, at: At, value: str, known: list[str]) -> N
     same = [one for one in known if bracket and one.partition("(")[0] == name]
     cure = did_you_mean(value, same or known, "see sandbox/kernel/syscalls.py for the names")
     document.report(at, "unknown-syscall", f"{value} is no {kind} that is known", cure)
-
-
-def _check_text(document: Document, at: At, text: str, part: Any, *, key: bool = False) -> None:
-    if len(text) < part.get("minLength", 0) or not re.search(part.get("pattern", ""), text):
-        about = part["description"].rstrip(".")
-        what = ascii(text) if text else "an empty entry"
-        message, cure = f"{what} cannot stand in {at[0]}", f"write {about[0].lower()}{about[1:]}"
-        document.report(at, "bad-name", message, cure, key=key)
-    elif part.get("format") == "identifiers" and any(map(keyword.iskeyword, text.split("."))):
-        verb = "is" if keyword.iskeyword(text) else "holds"
-        cure = "choose another" if key else "delete it"
-        document.report(at, "bad-name", f"{text} {verb} a keyword of Python", cure, key=key)
 
 
 def _check_preloaded(document: Document) -> None:
