@@ -6,18 +6,18 @@ do not depend on what the file says.
 """
 
 import ast
+import bisect
 import builtins
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from sandbox.check.source import parse
 from sandbox.fork_server.outcome import Outcome
 from sandbox.fork_server.program import encode
 from sandbox.fork_server.zygote_process import (
@@ -29,12 +29,13 @@ from sandbox.fork_server.zygote_process import (
 )
 from sandbox.kernel import layers, seccomp, syscalls
 from sandbox.policy.loader import Policy, Rlimits
-from sandbox.sandbox import probe_zygote
 from sandbox.self_test import ProbeResult
 from tools.policy_lint.known import HARMLESS, KNOWN
 from tools.policy_lint.modules import OUTSIDE, exists, gives_beyond, is_library, is_trusted
 
 _IN_GUEST = Path(__file__).with_name("in_guest.py")
+_Encode = Callable[[], bytes]  # what a guest is sent
+Given = dict[str, Any]  # modules, and the names that each gives
 _TIMEOUT = 120.0  # seconds that a program may wait for its guest
 _IMPORT_SECONDS = 10  # that a guest may take more, where it imports what the zygote does not
 
@@ -78,9 +79,8 @@ def reason(outcome: Outcome) -> str:
     return f"{outcome.kind.replace('_', ' ')}: {outcome.error}".rstrip(": ")
 
 
-def tried(what: str, policy: Policy, programs: Iterable[bytes], *, probed: bool = False) -> Trial:
+def tried(what: str, policy: Policy, programs: Sequence[_Encode], *, probed: bool = False) -> Trial:
     """Start a zygote under a policy, run programs in guests of it, all at once, and end it."""
-    programs = list(programs)
     _show(f"trying {what} ...")
     try:
         with contextlib.closing(ZygoteProcess(policy)) as process:
@@ -91,18 +91,22 @@ def tried(what: str, policy: Policy, programs: Iterable[bytes], *, probed: bool 
         _show()
 
 
-def _run(process: ZygoteProcess, programs: list[bytes], *, probed: bool) -> Trial:
-    def run(program: bytes) -> Outcome:
+def _run(process: ZygoteProcess, programs: Sequence[_Encode], *, probed: bool) -> Trial:
+    def run(encode: _Encode) -> Outcome:
         try:
-            return process.run(program, _TIMEOUT)
+            return process.run(encode(), _TIMEOUT)
         except (ZygoteGone, KilledFromOutside, OSError) as error:
             return Outcome("unavailable", error=str(error))
 
     with ThreadPoolExecutor(len(programs)) as pool:
         outcomes = pool.map(run, programs)
-        probes = probe_zygote(process, ()) if probed else ()
-        failed = tuple(probe for probe in probes if probe.required and not probe.passed)
-        return Trial(tuple(outcomes), failed)
+        failed: list[ProbeResult] = []
+        if probed:
+            from sandbox.sandbox import probe_zygote  # 30 ms, in which guests run
+
+            probes = probe_zygote(process, ())
+            failed = [probe for probe in probes if probe.required and not probe.passed]
+        return Trial(tuple(outcomes), tuple(failed))
 
 
 def _show(text: str = "") -> None:
@@ -121,23 +125,18 @@ class Guests:
         self.trusted = {name: names for name, names in given.items() if is_trusted(name, names)}
         self.others = {name: given[name] for name in given.keys() - self.trusted}
         self.libraries = {name: names for name, names in self.others.items() if is_library(name)}
-        self.served = self._with(self.trusted)
+        self._trial: Future[Trial] | None = None
 
-    def _with(self, imports: dict[str, Any], **changes: Any) -> Policy:
+    def _served(self, imports: Given, **changes: Any) -> Policy:
         """The policy as the bot serves it, but for what anybody may have written."""
         preloaded = {n: m for n, m in self.policy.preloaded.items() if m in imports}
-        return replace(
-            self.policy,
-            prelude=(),
-            warm_up=(),
-            allowed_imports=imports,
-            preloaded=preloaded,
-            **changes,
-        )
+        nothing: dict[str, Any] = {"prelude": (), "warm_up": ()}
+        changes |= nothing | {"allowed_imports": imports, "preloaded": preloaded}
+        return replace(self.policy, **changes)
 
-    def _anywhere(self, imports: dict[str, Any], wall: int = 30, **changes: Any) -> Policy:
+    def _anywhere(self, imports: Given, wall: int = 30, **changes: Any) -> Policy:
         """The same as any machine can try it."""
-        return self._with(
+        return self._served(
             imports,
             required_layers=frozenset(layers.ESSENTIAL),
             limits=replace(self.policy.limits, **_ROOMY | {"wall_seconds": wall}),
@@ -145,14 +144,37 @@ class Guests:
             **changes,
         )
 
-    @cached_property
+    def _confined(self, cpu_seconds: int, libraries: Given) -> Policy:
+        """The policy under all that there is to deny, whatever it says.
+
+        Guests read files, as imports do, beneath the interpreter's own folders.
+        """
+        limits = {"cpu_seconds": cpu_seconds, "open_files": 64, "file_size_bytes": 0}
+        return self._anywhere(
+            self.trusted | libraries,
+            rlimits=replace(self.policy.rlimits, **limits),
+            denied_syscalls=warm_up_denials(self.policy),
+            readable_paths=("@python", *_system_libraries()),
+            wall=max(cpu_seconds + 1, self.policy.limits.wall_seconds),
+        )
+
+    def begin(self) -> None:
+        """Begin the trial that every policy needs, which takes longer than all else."""
+        if self._trial is None:
+            programs = [_exercise(self.trusted), self._explorer(self.trusted)]
+            policy = self._served(self.trusted)
+            pool = ThreadPoolExecutor(1)
+            self._trial = pool.submit(tried, "the bot's start", policy, programs, probed=True)
+
+    @property
     def start(self) -> Trial:
         """The bot's start, its self-test included, then what any program may do; and the explorer.
 
         All in guests as programs get them.
         """
-        programs = [_exercise(self.trusted), self._explorer(self.trusted)]
-        return tried("the bot's start", self.served, programs, probed=True)
+        self.begin()
+        assert self._trial
+        return self._trial.result()
 
     @cached_property
     def explored(self) -> dict[str, Any]:
@@ -179,81 +201,69 @@ class Guests:
         nothing: dict[str, Any] = {"open": [], "refused": {}, "missing": {}, "seen": [], "near": []}
         if not (unknown or self.libraries):
             return nothing
-        seconds = ROOMY_RLIMITS.cpu_seconds
-        policy = self._confined(seconds, self.libraries)
+        policy = self._confined(ROOMY_RLIMITS.cpu_seconds, self.libraries)
         [outcome] = tried("other modules", policy, [self._explorer(unknown)]).outcomes
-        missing = {}
-        for name in self.libraries if outcome.kind != "ok" else ():
-            policy = self._confined(seconds, {name: self.libraries[name]})
-            told = tried(name, policy, [_exercise(())]).reason
-            if told:  # of the zygote's own words, the error
-                missing[name] = re.sub(
-                    r"^layer zygote is not in force \((.*)\); cure.*", r"\1", told
-                )
-        return nothing | {"missing": missing} if missing else _answer(outcome)
+        broken = {} if outcome.kind == "ok" else self._broken()
+        return nothing | {"missing": broken} if broken else _answer(outcome)
+
+    def _broken(self) -> dict[str, str]:
+        """The libraries that cannot be imported, with the error that each raises."""
+        broken = {}
+        for name, names in self.libraries.items():
+            policy = self._confined(ROOMY_RLIMITS.cpu_seconds, {name: names})
+            if told := tried(name, policy, [_exercise(())]).reason:
+                broken[name] = re.sub(r"^layer zygote .*? \((.*)\); cure.*", r"\1", told)
+        return broken
 
     def rehearse(self, programs: Iterable[str]) -> dict[str, Outcome]:
         """How each program of prelude and, after all of these, of warm_up goes.
 
         It has the policy's limits and every layer.
         """
-        by_seconds: dict[int, dict[str, bytes]] = {}
+        by_seconds: dict[int, dict[str, _Encode]] = {}
         for program in programs:
             seconds, encoded = self._rehearsal(program)
             by_seconds.setdefault(seconds, {})[program] = encoded
         outcomes: dict[str, Outcome] = {}
-        for seconds, encoded_programs in by_seconds.items():
+        for seconds, group in by_seconds.items():
             policy = self._confined(seconds, self.libraries)
-            trial = tried("prelude and warm_up", policy, encoded_programs.values())
-            outcomes |= zip(encoded_programs, trial.outcomes, strict=True)
+            trial = tried("prelude and warm_up", policy, list(group.values()))
+            outcomes |= zip(group, trial.outcomes, strict=True)
         return outcomes
 
-    def _rehearsal(self, program: str) -> tuple[int, bytes]:
-        """Seconds of processor time, and what a guest is sent, which imports what it needs."""
+    def _rehearsal(self, program: str) -> tuple[int, _Encode]:
+        """Seconds of processor time, and what a guest runs, which imports what it needs."""
         if program not in self.policy.prelude:
             program = "\n".join((*self.policy.prelude, program))
         unknown = self.others.keys() - self.libraries
-        names = {
-            name: module for name, module in self.policy.preloaded.items() if module in unknown
-        }
-        words = set(re.findall(r"\w+", program))
+        names = {n: m for n, m in self.policy.preloaded.items() if m in unknown}
         seconds = self.policy.rlimits.cpu_seconds
-        if words.isdisjoint({*names, *(name.partition(".")[0] for name in unknown)}):
-            return seconds, encode(program, parse(program))
+        called = {*names, *(module.partition(".")[0] for module in unknown)}
+        if called.isdisjoint(re.findall(r"\w+", program)):
+            return seconds, partial(encode, program)
         imports = "".join(f"import {module} as {name}\n" for name, module in names.items())
-        return seconds + _IMPORT_SECONDS, encode(imports + program, unchecked=True)
+        return seconds + _IMPORT_SECONDS, partial(encode, imports + program, unchecked=True)
 
-    def _confined(self, cpu_seconds: int, libraries: dict[str, Any]) -> Policy:
-        """The policy under all that there is to deny, whatever it says.
-
-        Guests read files, as imports do, beneath the interpreter's own folders.
-        """
-        limits = {"cpu_seconds": cpu_seconds, "open_files": 64, "file_size_bytes": 0}
-        return self._anywhere(
-            self.trusted | libraries,
-            rlimits=replace(self.policy.rlimits, **limits),
-            denied_syscalls=warm_up_denials(self.policy),
-            readable_paths=("@python", *_system_libraries()),
-            wall=max(cpu_seconds + 1, self.policy.limits.wall_seconds),
-        )
-
-    def serves(self, entries: Iterable[str]) -> bool:
-        """Whether the bot starts and runs programs with these denied, and all that is required."""
-        denied = _REQUIRED | syscalls.expand(entries)
-        policy = replace(self.served, denied_syscalls=denied)
-        return not tried("denied_syscalls", policy, [_exercise(())], probed=True).reason
-
-    def needed_syscalls(self, entries: Iterable[str]) -> tuple[str, str]:
+    def needed_syscalls(self, entries: Sequence[str]) -> tuple[str, str]:
         """The entry of denied_syscalls, and the call in it, that the bot cannot be without.
 
         Both empty where denials are not to blame.
         """
-        entry = self._culprit(tuple(entries))
-        call = self._culprit(tuple(sorted(syscalls.expand([entry])))) if entry else ""
+        entry = self._culprit(entries)
+        call = self._culprit(sorted(syscalls.expand([entry]))) if entry else ""
         return entry, call
 
-    def _culprit(self, entries: tuple[str, ...]) -> str:
-        count = _first(lambda count: not self.serves(entries[:count]), len(entries))
+    def _culprit(self, entries: Sequence[str]) -> str:
+        """The first entry with which the bot does not serve, other than without any."""
+
+        def fails(count: int) -> bool:
+            denied = _REQUIRED | syscalls.expand(entries[:count])
+            policy = self._served(self.trusted, denied_syscalls=denied)
+            return bool(tried("denied_syscalls", policy, [_exercise(())], probed=True).reason)
+
+        if not fails(len(entries)):
+            return ""
+        count = bisect.bisect_left(range(len(entries)), True, key=fails)
         return entries[count - 1] if count else ""
 
     def exercise(self, *, modules_too: bool = True, **changes: Any) -> str:
@@ -262,7 +272,7 @@ class Guests:
         policy = self._anywhere(imports, **changes)
         return tried("limits", policy, [_exercise(imports)]).reason
 
-    def _explorer(self, given: dict[str, Any]) -> bytes:
+    def _explorer(self, given: Given) -> _Encode:
         question = {
             "given": given,
             "attrs": sorted(self.policy.dangerous_attrs),
@@ -274,12 +284,13 @@ class Guests:
         return _in_guest(f"print(answer({question!r}))")
 
 
-def _exercise(imports: Iterable[str]) -> bytes:
+def _exercise(imports: Iterable[str]) -> _Encode:
     return _in_guest(f"exercise({list(imports)!r})")
 
 
-def _in_guest(call: str) -> bytes:
-    return encode(f"{_OWN_NAMES}\n{_IN_GUEST.read_text('utf-8')}\n{call}", unchecked=True)
+def _in_guest(call: str) -> _Encode:
+    text = f"{_OWN_NAMES}\n{_IN_GUEST.read_text('utf-8')}\n{call}"
+    return partial(encode, text, unchecked=True)
 
 
 def _answer(outcome: Outcome) -> dict[str, Any]:
@@ -292,17 +303,3 @@ def _system_libraries() -> list[str]:
     """The folders that modules in C load their libraries from."""
     folders = (Path(name) for name in ("/lib", "/lib64", "/usr/lib", "/usr/lib64"))
     return sorted({str(folder.resolve()) for folder in folders if folder.is_dir()})
-
-
-def _first(holds: Callable[[int], bool], most: int) -> int:
-    """The least number up to `most` for which something holds, that then holds for all greater.
-
-    0 where it holds for 0 already (it is not about the number), or for none.
-    """
-    if holds(0) or not holds(most):
-        return 0
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high

@@ -1,8 +1,6 @@
 """Runs the rules that are wanted over one policy file."""
 
 from collections.abc import Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from sandbox.policy.document import Finding
 from tools.policy_lint.rules import BY_GUESTS, QUICK, acceptances, checker, families
@@ -11,19 +9,15 @@ from tools.policy_lint.subject import Subject
 
 def lint(subject: Subject, wanted: Collection[str]) -> list[Finding]:
     """All findings of the rules `wanted`, in the order of the file; accepted ones are marked."""
-    policy = subject.policy
-    if policy is None:
+    if subject.policy is None:
         return in_order(one for one in subject.document.findings if one.rule in wanted)
     chosen = families(wanted)
-
-    def found(checks: list[Any]) -> list[Finding]:
-        return [one for check in checks for one in check(subject, policy) if one.rule in wanted]
-
-    with ThreadPoolExecutor(1) as pool:  # guests are asked first, as they take the longest
-        by_guests = pool.submit(found, [checker(name) for name in BY_GUESTS if name in chosen])
-        findings = found([checker(name) for name in QUICK if name in chosen])
-        findings += by_guests.result()
-    return in_order(acceptances.apply(subject, in_order(findings), wanted))
+    if not chosen.isdisjoint(BY_GUESTS):
+        subject.guests.begin()
+    checks = [checker(family) for family in (*QUICK, *BY_GUESTS) if family in chosen]
+    found = [one for check in checks for one in check(subject, subject.policy)]
+    found = in_order(one for one in found if one.rule in wanted)
+    return in_order(acceptances.apply(subject, found, wanted))
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

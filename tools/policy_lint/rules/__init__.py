@@ -30,7 +30,7 @@ QUICK = (
     "paths",
     "container",
 )
-BY_GUESTS = ("boundary", "exposure", "programs")
+BY_GUESTS = ("exposure", "boundary", "programs")
 # Rules that a family by guests looks for as well.
 _ALSO = {"import-fails": "exposure", "not-tried": "exposure"}
 _ALSO |= {"limit-too-small": "boundary", "syscall-needed": "boundary"}

@@ -84,7 +84,7 @@ def _refusals(subject: Subject) -> Iterator[Finding]:
     layer = told[1] if told and told[1] in layers.CURES else ""
     entry, call = "", ""
     if not layer:
-        entry, call = subject.guests.needed_syscalls(subject.entries("denied_syscalls"))
+        entry, call = subject.guests.needed_syscalls([*subject.entries("denied_syscalls")])
     if entry in NOW_AND_THEN:
         return  # told without a guest
     if entry:  # a stricter policy, which the self-test may take for an open one
