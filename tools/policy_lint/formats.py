@@ -29,54 +29,58 @@ def text(
     printed without its control characters, which a terminal would obey.
     """
     lines = {path: LINE_END.split(raw.decode("utf-8", "replace")) for path, raw in sources.items()}
-    parts = []
+    shown = []
     for found in findings:
         place = f"{found.path}:{found.line}:{found.column}"
+        message = f"{_plain(found.message)} [{found.rule}]"
         if is_diff:
-            parts.append(f"{found.rule:9}{_plain(f'{place}: {found.message}')}")
+            shown.append(f"{found.rule:9}{_plain(f'{place}: {found.message}')}")
         elif found.accepted:
-            told = f"{place}: accepted: {found.message} [{found.rule}]"
-            parts.append(f"{_plain(told)}\n    {_plain(found.accepted)}\n")
+            shown += [f"{_plain(place)}: accepted: {message}", f"    {_plain(found.accepted)}", ""]
         else:
-            parts.append(_paragraph(found, place, lines.get(found.path, []), colour))
-    return "\n".join([*parts, total(findings, is_diff=is_diff)]) + "\n"
+            severity: str = found.severity
+            if colour:
+                severity = f"{_COLOURS[severity]}{severity}\033[0m"
+            shown.append(f"{_plain(place)}: {severity}: {message}")
+            shown += excerpt(lines.get(found.path, []), found.line, found.column)
+            shown += [f"    {_plain(found.cure)}", ""]
+    return "\n".join([*shown, _total(findings, is_diff=is_diff)]) + "\n"
+
+
+def excerpt(lines: list[str], number: int, column: int) -> list[str]:
+    """A line as it can be shown, and a caret under its column; nothing of a blank one."""
+    line = lines[number - 1] if number <= len(lines) else ""
+    start = max(0, column - 1 - _WIDTH // 2) if len(line) > _WIDTH else 0
+    before = _plain(line[start : column - 1].replace("\t", " "))
+    after = _plain(line[column - 1 : start + _WIDTH].replace("\t", " "))
+    return [f"    {before}{after}", f"    {' ' * len(before)}^"] if line.strip() else []
 
 
 def _plain(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def total(findings: Iterable[Finding], *, is_diff: bool = False) -> str:
+def _total(findings: Iterable[Finding], *, is_diff: bool = False) -> str:
     """How many findings of each severity there are, in one line; of a difference, of each kind."""
     if is_diff:
         kinds = Counter(found.rule for found in findings)
         return ", ".join(f"{kinds[kind]} {kind}" for kind in kinds) or "no difference in meaning"
     counts = Counter("accepted" if found.accepted else found.severity for found in findings)
-    words = [
-        f"{counts[kind]} {kind}{'s' if counts[kind] > 1 and kind != 'accepted' else ''}"
+    words = {
+        kind: f"{counts[kind]} {kind}{'s' * (counts[kind] > 1 and kind != 'accepted')}"
         for kind in ("error", "warning", "note", "accepted")
-        if counts[kind]
-    ]
-    return ", ".join(words) or "no findings"
+    }
+    return ", ".join(words[kind] for kind in words if counts[kind]) or "no findings"
 
 
 def as_json(findings: Iterable[Finding]) -> str:
     """A list of objects, one a finding; accepted ones hold the reason."""
-    return json.dumps({"findings": [_record(found) for found in findings]}, indent=2) + "\n"
-
-
-def _record(found: Finding) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "rule": found.rule,
-        "severity": found.severity,
-        "file": str(found.path),
-        "line": found.line,
-        "column": found.column,
-        "value": found.value,
-        "message": found.message,
-        "cure": found.cure,
-    }
-    return record | ({"accepted": found.accepted} if found.accepted else {})
+    names = ("rule", "severity", "line", "column", "value", "message", "cure")
+    records = []
+    for found in findings:
+        record = {"file": str(found.path)} | {name: getattr(found, name) for name in names}
+        records.append(record | ({"accepted": found.accepted} if found.accepted else {}))
+    return json.dumps({"findings": records}, indent=2) + "\n"
 
 
 def github(findings: Iterable[Finding]) -> str:
@@ -86,30 +90,16 @@ def github(findings: Iterable[Finding]) -> str:
     """
     findings = list(findings)
     lines = []
-    for found in findings:
-        if found.accepted:
-            continue
+    for found in (one for one in findings if not one.accepted):
         kind = "notice" if found.severity == "note" else found.severity
-        properties = {
-            "file": str(found.path),
-            "line": str(found.line),
-            "col": str(found.column),
-            "title": found.rule,
-        }
-        settings = ",".join(
-            f"{key}={_escape(value, in_property=True)}" for key, value in properties.items()
-        )
-        lines.append(f"::{kind} {settings}::{_escape(f'{found.message}; {found.cure}')}")
-    return "\n".join([*lines, total(findings)]) + "\n"
+        place = f"file={_escape(str(found.path), ':,')},line={found.line},col={found.column}"
+        told = _escape(f"{found.message}; {found.cure}")
+        lines.append(f"::{kind} {place},title={found.rule}::{told}")
+    return "\n".join([*lines, _total(findings)]) + "\n"
 
 
-def _escape(value: str, *, in_property: bool = False) -> str:
-    pairs = {"%": "%25", "\r": "%0D", "\n": "%0A"} | (
-        {":": "%3A", ",": "%2C"} if in_property else {}
-    )
-    for character, code in pairs.items():
-        value = value.replace(character, code)
-    return value
+def _escape(value: str, more: str = "") -> str:
+    return "".join(f"%{ord(c):02X}" if c in f"%\r\n{more}" else c for c in value)
 
 
 def sarif(findings: Iterable[Finding]) -> str:
@@ -135,9 +125,8 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.why},
-        "help": {
-            "text": f"{rule.why}\n\nExample: {rule.example}\nCure: {rule.cure}",
-        },
+        "help": {"text": f"{rule.why}\n\nExample: {rule.example}\nCure: {rule.cure}"},
+        "helpUri": rule.file.as_uri(),
         "defaultConfiguration": {"level": rule.severity},
     }
 
@@ -165,28 +154,9 @@ def _sarif_result(found: Finding, index: int) -> dict[str, Any]:
 
 def _uri(path: Path) -> str:
     """Relative to the current folder, as code scanning wants it, where the file is beneath it."""
-    full = path.resolve()
-    here = Path.cwd()
+    full, here = path.resolve(), Path.cwd()
     is_here = full.is_relative_to(here)
     return quote(full.relative_to(here).as_posix()) if is_here else full.as_uri()
-
-
-def _paragraph(found: Finding, place: str, lines: list[str], colour: bool) -> str:
-    severity: str = found.severity
-    if colour:
-        severity = f"{_COLOURS[severity]}{severity}\033[0m"
-    shown = [f"{_plain(place)}: {severity}: {_plain(found.message)} [{found.rule}]"]
-    if found.line <= len(lines) and (line := lines[found.line - 1]).strip():
-        shown += excerpt(line, found.column)
-    return "\n".join([*shown, f"    {_plain(found.cure)}", ""])
-
-
-def excerpt(line: str, column: int) -> list[str]:
-    """A line as it can be shown, and a caret under its column."""
-    start = max(0, column - 1 - _WIDTH // 2) if len(line) > _WIDTH else 0
-    before, after = line[start : column - 1], line[column - 1 : start + _WIDTH]
-    before = _plain(before.replace("\t", " "))
-    return [f"    {before}{_plain(after.replace(chr(9), ' '))}", f"    {' ' * len(before)}^"]
 
 
 FORMATS: Mapping[str, Callable[[list[Finding]], str]] = {

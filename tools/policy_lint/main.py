@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CLEAN, FOUND, FAILED = 0, 1, 2
-FORMATS = ("github", "json", "sarif", "text")
 _STDIN = Path("<stdin>")
 _MOST_PROGRAM_BYTES = 1 << 21
 
@@ -47,11 +46,13 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"{rule.id:24}{rule.severity:9}{rule.summary}")
             return CLEAN
         if options.explain:
-            print(_explanation(_rule(options.explain)))
+            rule = _rule(options.explain)
+            print(f"{rule.id} ({rule.severity}): {rule.summary}.\n\n{rule.why}\n")
+            print(f"Example: {rule.example}\nCure:    {rule.cure}")
             return CLEAN
         files = options.files or [_default()]
         if options.program:
-            return _program(options.program, files, options.format)
+            return _program(options.program, files[0], options.format)
         return _lint(files, options, wanted)
     except Unusable as error:
         return _fail(error)
@@ -66,12 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE", help="default: policy.yaml; - for standard input")
-    add("--format", choices=FORMATS, default="text")
+    add("--format", choices=("github", "json", "sarif", "text"), default="text")
     add("--color", choices=("auto", "always", "never"), default="auto", help="of text")
     add("--quiet", action="store_true", help="print errors alone")
     add("--strict", action="store_true", help="let warnings fail")
     add("--select", action="append", metavar="RULES", help="only these, as in import-*,word-slow")
-    add("--ignore", action="append", metavar="RULES", help="all but these")
+    add("--ignore", action="append", metavar="RULES", help="all but these", default=[])
     add("--list-rules", action="store_true", help="show every rule in one line")
     add("--explain", metavar="RULE", help="why a rule matters, an example, the cure")
     add("--diff", metavar="OLD", help="what the file changes against OLD, a file or git:REV")
@@ -83,16 +84,22 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise Unusable for options that do not go together."""
-    if options.diff and (options.select or options.ignore):
-        raise Unusable("--diff shows every change: it does not go with --select or --ignore")
-    if options.allow_weaker and not options.diff:
-        raise Unusable("--allow-weaker goes with --diff")
-    if options.program and options.format not in {"text", "json"}:
-        raise Unusable("--program prints text or json")
-    if options.program and len(options.files) > 1:
-        raise Unusable("--program takes one policy")
-    if [*options.files, options.program].count("-") > 1:
-        raise Unusable("standard input can be read once")
+    stdin = [*options.files, options.program].count("-")
+    for is_wrong, why in (
+        (
+            options.diff and (options.select or options.ignore),
+            "--diff shows every change: it does not go with --select or --ignore",
+        ),
+        (options.allow_weaker and not options.diff, "--allow-weaker goes with --diff"),
+        (
+            options.program and options.format not in {"text", "json"},
+            "--program prints text or json",
+        ),
+        (options.program and len(options.files) > 1, "--program takes one policy"),
+        (stdin > 1, "standard input can be read once"),
+    ):
+        if is_wrong:
+            raise Unusable(why)
 
 
 def _default() -> str:
@@ -100,20 +107,18 @@ def _default() -> str:
     return "policy.yaml" if os.path.exists("policy.yaml") else str(ROOT / "policy.yaml")
 
 
-def _wanted(select: list[str] | None, ignore: list[str] | None) -> set[str]:
+def _wanted(select: list[str] | None, ignore: list[str]) -> set[str]:
     wanted = set(rules()) if select is None else _matching(select)
-    wanted -= _matching(ignore or [])
+    wanted -= _matching(ignore)
     if not wanted:
         raise Unusable("--select and --ignore leave no rule to look for; see --list-rules")
     return wanted
 
 
 def _matching(lists: Iterable[str]) -> set[str]:
-    patterns = [pattern for names in lists for pattern in names.split(",") if pattern]
     found = set()
-    for pattern in patterns:
-        matching = fnmatch.filter(rules(), pattern)
-        found |= {*matching} if matching else {_rule(pattern).id}
+    for pattern in filter(None, ",".join(lists).split(",")):
+        found |= {*fnmatch.filter(rules(), pattern)} or {_rule(pattern).id}
     return found
 
 
@@ -124,13 +129,6 @@ def _rule(name: str) -> Rule:
 
         raise Unusable(f"no rule {name}; {did_you_mean(name, known, 'see --list-rules')}")
     return known[name]
-
-
-def _explanation(rule: Rule) -> str:
-    return (
-        f"{rule.id} ({rule.severity}): {rule.summary}.\n\n{rule.why}\n\n"
-        f"Example: {rule.example}\nCure:    {rule.cure}"
-    )
 
 
 def _fail(reason: object) -> int:
@@ -149,32 +147,32 @@ def _lint(files: list[str], options: argparse.Namespace, wanted: set[str]) -> in
     for name in files:
         try:
             subject = _read(name)
-            found = _changes(options.diff, subject) if options.diff else lint(subject, wanted)
+            findings += _changes(options.diff, subject) if options.diff else lint(subject, wanted)
+            sources |= subject.document.files
         except Unusable as error:
             status = _fail(error)
-            continue
-        findings += found
-        sources |= subject.document.files
     findings = in_order(findings)
     if options.quiet:
         findings = [one for one in findings if one.severity == "error" and not one.accepted]
-    if options.format == "text":
-        shown = formats.text(findings, sources, is_diff=bool(options.diff), colour=_colour(options))
-        shown = "" if options.quiet and not findings else shown
-    else:
-        shown = formats.FORMATS[options.format](findings)
-    print(shown, end="")
-    return status or _status(findings, options.strict, options.allow_weaker)
+    if options.format != "text":
+        print(formats.FORMATS[options.format](findings), end="")
+    elif findings or not options.quiet:
+        is_diff, colour = bool(options.diff), _has_colour(options.color)
+        print(formats.text(findings, sources, is_diff=is_diff, colour=colour), end="")
+    failing = {"error", "warning"} if options.strict else {"error"}
+    for found in findings:
+        is_allowed = found.accepted or (options.allow_weaker and found.rule == "weaker")
+        if found.severity in failing and not is_allowed:
+            return status or FOUND
+    return status
 
 
-def _colour(options: argparse.Namespace) -> bool:
+def _has_colour(choice: str) -> bool:
     """Whether text is coloured: by option, https://no-color.org, https://force-color.org."""
-    if options.color != "auto":
-        return bool(options.color == "always")
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR"):
+        return not os.environ.get("NO_COLOR")
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -204,10 +202,10 @@ def _changes(old: str, subject: "Subject") -> "list[Finding]":
         raise Unusable(error) from error
 
 
-def _program(name: str, files: list[str], form: str) -> int:
+def _program(name: str, policy: str, form: str) -> int:
     from tools.policy_lint import program
 
-    subject = _read(files[0])
+    subject = _read(policy)
     if subject.policy is None:
         raise Unusable("\n".join(map(str, subject.document.findings)))
     shown = str(_STDIN) if name == "-" else name
@@ -218,15 +216,7 @@ def _program(name: str, files: list[str], form: str) -> int:
         raise Unusable(f"{shown}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise Unusable(f"{shown}: not UTF-8 from byte {error.start} on") from error
-    text, allowed = program.judge(source, shown, subject, subject.policy, form == "json")
-    print(text, end="")
-    return CLEAN if allowed else FOUND
-
-
-def _status(findings: "Iterable[Finding]", strict: bool, allow_weaker: bool) -> int:
-    failing = {"error", "warning"} if strict else {"error"}
-    for found in findings:
-        weaker_allowed = allow_weaker and found.rule == "weaker"
-        if found.severity in failing and not found.accepted and not weaker_allowed:
-            return FOUND
-    return CLEAN
+    records = program.judge(source, subject, subject.policy)
+    write = program.as_json if form == "json" else program.as_text
+    print(write(records, shown, source), end="")
+    return FOUND if records else CLEAN

@@ -266,6 +266,19 @@ def test_quiet_prints_errors_alone(tmp_path: Path, capsys: Captured) -> None:
     assert "unknown-version" in capsys.readouterr().out
 
 
+def test_trials_are_shown_on_a_terminal_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    policy = str(ROOT / "policy.yaml")
+    assert main([policy, "--select", "probe-failed"]) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert main([policy, "--select", "probe-failed"]) == 0
+    told = capsys.readouterr().err
+    assert "\x1b[Ktrying the bot's start ..." in told
+    assert told.endswith("\x1b[K")  # the line is left empty
+
+
 def tool(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [str(ROOT / "tools/policy-lint"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)

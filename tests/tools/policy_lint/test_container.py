@@ -50,6 +50,39 @@ def test_too_little_is_told_at_what_may_be_lowered(
         assert "container-too-small" not in {one.rule for one in left}
 
 
+KUBERNETES = (ROOT / "tools/kubernetes.yaml").read_text()
+
+
+def orchestrated(folder: Path, kubernetes: str) -> list[Finding]:
+    (folder / "tools").mkdir(exist_ok=True)
+    (folder / "tools/kubernetes.yaml").write_text(kubernetes)
+    return found(folder, POLICY, COMPOSE)
+
+
+def test_the_pod_as_it_is_has_room(tmp_path: Path) -> None:
+    assert orchestrated(tmp_path, KUBERNETES) == []
+    _, pod = containers.containers(tmp_path / "policy.yaml")
+    assert (pod.memory_mib, pod.cpus, pod.stop_seconds) == (2560, 2, 40)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at"),
+    [
+        ("memory: 2560Mi", "memory: 2Gi", {"concurrent_guests", "address_space_mib"}),
+        ('cpu: "2"', "cpu: 500m", {"concurrent_guests", "cpu_seconds"}),
+        ("PeriodSeconds: 45", "PeriodSeconds: 35", {"wall_seconds", "queue_seconds"}),
+        ('[sleep, "5"]', '[sleep, "20"]', {"wall_seconds"}),
+    ],
+)
+def test_too_little_in_a_pod_is_told_too(tmp_path: Path, old: str, new: str, at: set[str]) -> None:
+    assert old in KUBERNETES
+    told = orchestrated(tmp_path, KUBERNETES.replace(old, new))
+    assert {one.rule for one in told} == {"container-too-small"}
+    assert all(one.message.startswith("tools/kubernetes.yaml gives") for one in told)
+    lines = POLICY.splitlines()
+    assert {lines[one.line - 1].strip().partition(":")[0] for one in told} == at
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

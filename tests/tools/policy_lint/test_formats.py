@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import jsonschema
 import pytest
@@ -121,7 +122,11 @@ def test_sarif_of_every_rule_and_of_none_validates() -> None:
         for rule in every_rule().values()
     ]
     for findings in (found, []):
-        jsonschema.Draft4Validator(SCHEMA).validate(json.loads(formats.sarif(findings)))
+        log = json.loads(formats.sarif(findings))
+        jsonschema.Draft4Validator(SCHEMA).validate(log)
+        for rule in log["runs"][0]["tool"]["driver"]["rules"]:
+            described = Path(urlsplit(rule["helpUri"]).path).read_text()
+            assert f"\n{rule['id']} ({rule['defaultConfiguration']['level']}): " in described
 
 
 def test_sarif_has_no_empty_text() -> None:
