@@ -46,20 +46,20 @@ class World:
     """
 
     def __init__(
-        self, main: types.ModuleType, stdout: io.TextIOWrapper, has_input: bool, show: Show
+        self, main: types.ModuleType, output_bytes: int, has_input: bool, show: Show
     ) -> None:
         self.main = main
-        self.stdout = stdout
+        self.output = _Output()
+        self.output_bytes = output_bytes
+        self.stdout = _text(self.output)
         self.stdin = io.StringIO() if has_input else None
-        self.stderr = _NOWHERE if has_input else None
+        self.stderr = _text(io.BytesIO()) if has_input else None
         self.show = show
 
 
 def main(world: World) -> NoReturn:
     """Read one program from descriptor 0, run it, report on descriptor 3, and end the process."""
     namespace = world.main.__dict__
-    # Makes this process's copies of what it needs.
-    _run("", ["2+2"], namespace, False, _NOWHERE, world.show)
     message = _read_to_end()
     if not message:  # no program is wanted any more
         os._exit(0)
@@ -70,20 +70,22 @@ def main(world: World) -> NoReturn:
         namespace.update(_HELPERS)
     if flags & protocol.UNCHECKED:
         namespace["__builtins__"] = builtins
+    world.output.left = world.output_bytes
     has_lines = bool(flags & protocol.SEVERAL_LINES)
     shown = expression.split("\0") if flags & protocol.EVERY_LINE else [expression]
-    end(*_run(statements, shown, namespace, has_lines, world.stdout, world.show))
+    end(*_run(statements, shown, namespace, has_lines, world))
 
 
-def rehearse(statements: str, expression: str, namespace: dict[str, Any], show: Show) -> str:
-    """Run a trusted program into the void, as `main` does; return its error's lines, or ""."""
-    sys.stdout, kept = _NOWHERE, sys.stdout
+def rehearse(statements: str, expression: str, namespace: dict[str, Any], world: World) -> str:
+    """Run a trusted program as `main` does, while descriptor 1 leads nowhere.
+
+    Returns its error's lines, or "".
+    """
     _, first, last, _ = protocol.unpack_program(
         protocol.pack_program(0, statements, expression, "")
     )
-    verdict, error, _ = _run(first, [last], namespace, True, _NOWHERE, show)
-    protocol.pack_report(verdict, 0, 0, error)
-    sys.stdout = kept
+    verdict, error, _ = _run(first, [last], namespace, True, world)
+    _report(1, verdict, error, 0)
     if verdict in (OK, EMPTY_TEXT):
         return ""
     return error or ("MemoryError" if verdict == MEMORY_LIMIT else "")
@@ -97,12 +99,17 @@ def end(verdict: int, error: str = "", pictures: Collection[bytes] = ()) -> NoRe
             drawn = os.write(1, protocol.pack_pictures(pictures))
         except BlockingIOError:  # the pipe is full
             error = "The pictures are left out: much was printed."
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = round((usage.ru_utime + usage.ru_stime) * 1e6)
     try:
-        os.write(3, protocol.pack_report(verdict, cpu, usage.ru_maxrss, error, drawn))
+        _report(3, verdict, error, drawn)
     finally:
         os._exit(0)
+
+
+def _report(descriptor: int, verdict: int, error: str, picture_bytes: int) -> None:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = round((usage.ru_utime + usage.ru_stime) * 1e6)
+    report = protocol.pack_report(verdict, cpu, usage.ru_maxrss, error, picture_bytes)
+    os.write(descriptor, report)
 
 
 def _read_to_end() -> bytes:
@@ -118,29 +125,26 @@ def _text(raw: Any) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)
 
 
-class _Capped(io.RawIOBase):
-    """A descriptor that accepts so many bytes; at the first one too many the process exits."""
+class _Output(io.RawIOBase):
+    """Descriptor 1, which accepts so many bytes; at the first one too many the process exits."""
 
-    def __init__(self, descriptor: int, limit: int) -> None:
-        self._descriptor = descriptor
-        self._left = limit
+    left = sys.maxsize
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        accepted = bytes(data[: self._left])
+        accepted = bytes(data[: self.left])
         try:
-            written = os.write(self._descriptor, accepted) if accepted else 0
+            written = os.write(1, accepted) if accepted else 0
         except BlockingIOError:  # the pipe is full, and nobody reads before this process ends
             written = 0
         if written < len(data):
             end(OUTPUT_LIMIT)
-        self._left -= written
+        self.left -= written
         return written
 
 
-_NOWHERE = _text(io.BytesIO())
 _HELPERS = {name: getattr(user_defined, name) for name in user_defined.__all__}
 
 
@@ -164,13 +168,14 @@ def prepare(
     sys.modules["__main__"] = main_module
     warnings.filterwarnings("always", category=SyntaxWarning)
     warnings.showwarning = _note_warning  # type: ignore[assignment]
-    sys.stdout = _text(_Capped(1, output_bytes))
-    return World(main_module, sys.stdout, "input" not in removed, show or _print)
+    world = World(main_module, output_bytes, "input" not in removed, show or _print)
+    sys.stdout = world.stdout
+    return world
 
 
 def _print(value: object, _expression: str, stdout: io.TextIOWrapper) -> tuple[str, tuple[()]]:
     if value is not None:
-        print(value, file=stdout)
+        stdout.write(f"{value!s}\n")  # print() would write twice
     return "", ()
 
 
@@ -229,8 +234,7 @@ def _run(
     expressions: Sequence[str],
     namespace: dict[str, Any],
     has_lines: bool,
-    stdout: io.TextIOWrapper,
-    show: Show,
+    world: World,
 ) -> tuple[int, str, Collection[bytes]]:
     """Run every statement; then show the value of each expression, of which "" has none.
 
@@ -253,7 +257,7 @@ def _run(
             exec(first, namespace)  # nosec B102
         for expression, code in zip(expressions, last, strict=True):
             value = eval(code, namespace) if code is not None else None  # nosec B307
-            left_out, pictures = show(value, expression, stdout)
+            left_out, pictures = world.show(value, expression, world.stdout)
         verdict = EMPTY_TEXT if type(value) is str and not value else OK
         return verdict, _warnings(has_lines, left_out), pictures
     except MemoryError:

@@ -18,6 +18,8 @@ figures in us of CPU on two cores of an EPYC; tests/performance/README.md has th
 - the zygote rehearses `2+2` until the interpreter has specialised its code (PEP 659), which no
   guest then does again; a child returns from `serve` and `main`, as to unwind their frames in a
   callee would copy them; little is imported: 420 -> 300;
+- it rehearses with the output and the report of a program, which lead nowhere in it, and so does a
+  guest before it confines itself: 270 -> 255;
 - random generators are seeded before the fork: 100 to 240 us less in a guest, 50 more here;
 - no fcntl module, no wait4 where nobody asks for usage: 105 faults of the zygote's own -> 85.
 Standard library only, and little of it: socket and typing are not loaded.
@@ -31,7 +33,6 @@ import builtins
 import ctypes
 import gc
 import importlib
-import itertools
 import json
 import math
 import os
@@ -43,10 +44,10 @@ import struct
 import sys
 import time
 import warnings
-from collections import deque
 
 from sandbox.fork_server import guest, protocol
 from sandbox.fork_server.module_views import module_views
+from sandbox.fork_server.stand_ins import lean_import
 from sandbox.kernel import confine, landlock
 
 TYPE_CHECKING = False  # as in typing
@@ -77,19 +78,21 @@ _LAZY = ("_strptime", "_pylong", "unicodedata", *(f"encodings.{name}" for name i
 
 
 _fork = ctypes.PyDLL(None).fork
-_fcntl, _F_SETPIPE_SZ = ctypes.CDLL(None).fcntl, 1031  # fcntl(2)
+_libc = ctypes.CDLL(None)
+_F_SETPIPE_SZ = 1031  # fcntl(2)
 _F_SETFL, _F_SETOWN, _F_SETSIG = 4, 8, 10
 _START_CPU_SECONDS = 60
 
 
-class _Child:
-    __slots__ = ("ended_for", "identity", "pid", "pidfd", "status")
+class _Guest:
+    __slots__ = ("deadline", "ended_for", "number", "pid", "pidfd", "status")
 
-    def __init__(self, pidfd: int, pid: int, identity: int, status: int) -> None:
-        self.pidfd = pidfd
+    def __init__(self, number: int, pid: int, pidfd: int, status: int) -> None:
+        self.number = number
         self.pid = pid
-        self.identity = identity
+        self.pidfd = pidfd
         self.status = status
+        self.deadline = 0.0  # until it has a program
         self.ended_for = protocol.NOT_BY_ZYGOTE
 
 
@@ -108,13 +111,10 @@ class _Zygote:
         self.steps: list[tuple[confine.Step, ...]] = []  # by identity
         self.random_sources: list[random.Random] = []
         self.random_states: list[ctypes.Array[ctypes.c_char]] = []
-        self.numbers = itertools.count()
-        # One uid each, from the first of the policy's range; reused as late as possible.
-        self.identities = deque(range(config["uid_count"]))
-        self.children: dict[int, _Child] = {}  # by pidfd
-        self.awaited: dict[int, _Child] = {}  # by status pipe, while someone can read that
-        self.idle: dict[int, _Child] = {}  # by number
-        self.running: dict[_Child, float] = {}  # and when their time is over
+        # One uid each, from the first of the policy's range, by number modulo their count.
+        self.guests: list[_Guest | None] = [None] * config["uid_count"]
+        self.by_descriptor: dict[int, _Guest] = {}  # pidfd; and status pipe, while that is read
+        self.next_number = self.alive = self.prepared = self.running = 0
         # Twice the output's limit, as a page of a pipe may stay half empty; at most what pipe(7)
         # gives everybody. Pictures that do not fit are left out.
         self.pipe_bytes = min(2 * config["output_bytes"] + config["picture_bytes"], 1 << 20)
@@ -134,7 +134,7 @@ class _Zygote:
             self._try_a_guest(steps, "warm_up", program)
         warm_up = self.config["warm_up"] * _WARM_UPS
         for program in (*warm_up, *[("", "2+2")] * _REHEARSALS):
-            _rehearse("warm_up", program, self.world.main.__dict__.copy(), self.world.show)
+            _rehearse("warm_up", program, self.world.main.__dict__.copy(), self.world)
             confine.apply(_NO_STEPS)
         if self.config["has_libraries"]:
             from sandbox.fork_server import libraries
@@ -167,7 +167,7 @@ class _Zygote:
         if self.config["uid"] and os.geteuid() == 0:
             first = self.config["first_uid"]
             in_force["uid"] = f"{first} to {first + self.config['uid_count'] - 1}"
-        self.steps = [confine.prepare(self._layers(each)) for each in self.identities]
+        self.steps = [confine.prepare(self._layers(n)) for n in range(self.config["uid_count"])]
         self._try_a_guest(self.steps[0])
         return in_force
 
@@ -181,17 +181,17 @@ class _Zygote:
         ours, theirs = os.pipe()
         pid = os.fork()
         if pid == 0:
-            os.dup2(theirs, 1)
+            os.dup2(theirs, 3)
             try:
                 signal.alarm(math.ceil(self.config["wall_seconds"]))
                 confine.apply(steps)
                 if program:
                     names = self.world.main.__dict__.copy()
-                    _rehearse(layer, program, names, self.world.show)
-                os.write(1, b"{}")
+                    _rehearse(layer, program, names, self.world)
+                os.write(3, b"{}")
             except confine.LayerError as error:
                 reason = str(error).removeprefix(f"{error.layer}: ")
-                os.write(1, json.dumps({"layer": error.layer, "reason": reason}).encode())
+                os.write(3, json.dumps({"layer": error.layer, "reason": reason}).encode())
             finally:
                 os._exit(0)
         os.close(theirs)
@@ -221,29 +221,28 @@ class _Zygote:
         self.control.setblocking(False)
         control = self.control.fileno()
         self.poll.register(control, select.EPOLLIN)
-        prepared = self.config["prepared"]
+        prepared, most = self.config["prepared"], self.config["uid_count"]
         wanted = True
-        while wanted or self.children:
-            while wanted and len(self.idle) <= prepared // 2 and self.identities:
+        while wanted or self.alive:
+            while wanted and self.prepared <= prepared // 2 and self.alive < most:
                 if (forked := self._prepare()) == 0:
                     return True
                 if forked < 0:
                     break
-            is_short = wanted and len(self.idle) < prepared and bool(self.identities)
+            is_short = wanted and self.prepared < prepared and self.alive < most
             events = self.poll.poll(self._timeout(is_short))
             if is_short and not events and self._prepare() == 0:
                 return True
             for descriptor, _ in events:
-                if descriptor in self.children:
-                    self._reap(descriptor)
-                elif descriptor in self.awaited:
-                    self._abandon(descriptor)
+                if descriptor in self.by_descriptor:
+                    self._hear(descriptor)
                 elif descriptor == control and not self._read_control():
                     wanted = False
                     self.poll.unregister(control)
                     self.control.close()
-                    for number in list(self.idle):
-                        self._start_clock(number)
+                    for guest in self.guests:
+                        if guest and not guest.deadline:
+                            self._start_clock(guest.number)
             if self.running:
                 self._watch()
         return False
@@ -268,12 +267,14 @@ class _Zygote:
         return bool(message)
 
     def _start_clock(self, number: int) -> None:
-        child = self.idle.pop(number)
-        if self.children.get(child.pidfd) is child:  # it may be dead already
+        self.prepared -= 1
+        guest = self.guests[number % len(self.guests)]
+        if guest and guest.number == number:  # it may be dead already
             now = time.monotonic()
             if not self.running:
                 self.watch_at = now + _WATCH_SECONDS
-            self.running[child] = now + self.config["wall_seconds"]
+            self.running += 1
+            guest.deadline = now + self.config["wall_seconds"]
 
     def _watch(self) -> None:
         """Kill the guests whose time is over, by the wall's clock or by their own.
@@ -285,30 +286,34 @@ class _Zygote:
         if now < self.watch_at:
             return
         self.watch_at = now + _WATCH_SECONDS
-        for child, deadline in list(self.running.items()):
-            if now >= deadline:
-                child.ended_for = protocol.WALL_TIME_OVER
-            elif time.clock_gettime(~child.pid << 3 | 2) >= self.config["cpu_seconds"]:
-                child.ended_for = protocol.CPU_TIME_OVER
+        for guest in self.guests:
+            if not guest or not guest.deadline or guest.ended_for != protocol.NOT_BY_ZYGOTE:
+                continue
+            if now >= guest.deadline:
+                guest.ended_for = protocol.WALL_TIME_OVER
+            elif time.clock_gettime(~guest.pid << 3 | 2) >= self.config["cpu_seconds"]:
+                guest.ended_for = protocol.CPU_TIME_OVER
             else:
                 continue
-            del self.running[child]
-            signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(guest.pidfd, signal.SIGKILL)
 
     def _prepare(self) -> int:
         """Fork a guest and hand it out.
 
         Returns 0 in the guest, else 1, or -1 where no other may be tried now.
         """
-        number, identity = next(self.numbers), self.identities.popleft()
+        number, most = self.next_number, len(self.guests)
+        while self.guests[number % most]:  # so a uid is reused as late as possible
+            number += 1
+        self.next_number = number + 1
         program, give_program = os.pipe()
         take_output, output = os.pipe2(os.O_NONBLOCK)
         take_report, report = os.pipe2(os.O_NONBLOCK)
         take_status, status = os.pipe()
         # Where the user's budget for pipes is spent (pipe(7)), output is cut earlier.
-        _fcntl(output, _F_SETPIPE_SZ, self.pipe_bytes)
+        _libc.fcntl(output, _F_SETPIPE_SZ, self.pipe_bytes)
         self._seed()
-        self.next = identity, program, output, report
+        self.next = number % most, program, output, report
         pid = _fork()
         if pid == 0:  # not a step more in code that the zygote has specialised
             return 0
@@ -319,16 +324,17 @@ class _Zygote:
         try:
             if pid < 0:  # no process is left: those that run may end, and leave theirs
                 os.close(status)
-                self.identities.append(identity)
                 return -1
             pidfd = os.pidfd_open(pid)
-            child = _Child(pidfd, pid, identity, status)
-            self.children[pidfd] = self.awaited[status] = child
+            guest = _Guest(number, pid, pidfd, status)
+            self.guests[number % most] = guest
+            self.by_descriptor[pidfd] = self.by_descriptor[status] = guest
+            self.alive += 1
             self.poll.register(pidfd, select.EPOLLIN)
             self.poll.register(status, 0)  # an error is told unasked: no reader is left, pipe(7)
             rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTORS.pack(*handed))
             self.control.sendmsg([protocol.GUEST.pack(number)], [rights])
-            self.idle[number] = child
+            self.prepared += 1
             return 1
         except OSError:
             return -1  # the function is gone, or holds no more; the guest ends by itself
@@ -351,9 +357,9 @@ class _Zygote:
 
     def forget_others(self) -> None:
         """Let go of all that is known of other guests: an escaped program finds none of it."""
-        for notes in (self.children, self.awaited, self.idle, self.running, self.identities):
-            notes.clear()
-        self.numbers = itertools.count()
+        self.guests.clear()
+        self.by_descriptor.clear()
+        self.next_number = self.alive = self.prepared = self.running = 0
 
     def _seed(self) -> None:
         """Give the next guest random numbers of its own; itself it would copy pages for them."""
@@ -362,28 +368,34 @@ class _Zygote:
         for state in self.random_states:
             state.raw = os.urandom(len(state))
 
-    def _abandon(self, status: int) -> None:
-        self.poll.unregister(status)
-        signal.pidfd_send_signal(self.awaited.pop(status).pidfd, signal.SIGKILL)
-
-    def _reap(self, pidfd: int) -> None:
-        child = self.children.pop(pidfd)
-        self.running.pop(child, None)
-        self.poll.unregister(pidfd)
-        os.close(pidfd)
-        if self.awaited.pop(child.status, None) is None:
-            os.waitpid(child.pid, 0)
+    def _hear(self, descriptor: int) -> None:
+        """Kill a guest whose end nobody waits for any more, or reap one."""
+        guest = self.by_descriptor.pop(descriptor)
+        self.poll.unregister(descriptor)
+        os.close(descriptor)
+        if descriptor == guest.status:
+            guest.status = 0
+            signal.pidfd_send_signal(guest.pidfd, signal.SIGKILL)
+            return
+        if guest.status:
+            self._report_end(guest)
         else:
-            self.poll.unregister(child.status)
-            _, status, usage = os.wait4(child.pid, 0)
-            cpu_seconds = usage.ru_utime + usage.ru_stime
-            ending = protocol.ENDING.pack(status, child.ended_for, cpu_seconds, usage.ru_maxrss)
-            try:
-                os.write(child.status, ending)
-            except BrokenPipeError:  # it was answered in this moment
-                pass
-        os.close(child.status)
-        self.identities.append(child.identity)
+            os.waitpid(guest.pid, 0)
+        self.guests[guest.number % len(self.guests)] = None
+        self.alive -= 1
+        self.running -= bool(guest.deadline)
+
+    def _report_end(self, guest: _Guest) -> None:
+        del self.by_descriptor[guest.status]
+        self.poll.unregister(guest.status)
+        _, status, usage = os.wait4(guest.pid, 0)
+        cpu_seconds = usage.ru_utime + usage.ru_stime
+        ending = protocol.ENDING.pack(status, guest.ended_for, cpu_seconds, usage.ru_maxrss)
+        try:
+            os.write(guest.status, ending)
+        except BrokenPipeError:  # it was answered in this moment
+            pass
+        os.close(guest.status)
 
 
 # Kept here, as a guest that freed it would copy all its pages.
@@ -395,7 +407,7 @@ def _world(config: protocol.Configuration) -> guest.World:
     views = module_views(given, frozenset(config["dangerous_attrs"]))
     for name in _LAZY:
         try:
-            importlib.import_module(name)
+            lean_import(name)
         except ImportError:  # not in every version of Python
             pass
     show = None
@@ -425,7 +437,7 @@ def run_prelude(
     own = names.copy()
     for program in config["prelude"]:
         attempt(program)
-        _rehearse("prelude", program, names, world.show)
+        _rehearse("prelude", program, names, world)
     for name in names.keys() & vars(builtins).keys() - own.keys():
         del names[name]
     names.update(own)
@@ -433,9 +445,9 @@ def run_prelude(
 
 
 def _rehearse(
-    layer: str, program: tuple[str, str], namespace: dict[str, Any], show: guest.Show
+    layer: str, program: tuple[str, str], namespace: dict[str, Any], world: guest.World
 ) -> None:
-    if error := guest.rehearse(*program, namespace, show):
+    if error := guest.rehearse(*program, namespace, world):
         raise confine.LayerError(layer, f"{program[0] or program[1]!r}: {error}")
 
 
@@ -462,9 +474,9 @@ def _end_with_the_function(control: _socket.socket) -> None:
     So whatever a module or a program does while this starts, it does not outlive the function. Not
     prctl(2)'s signal, which comes when the thread ends that started this process.
     """
-    _fcntl(control.fileno(), _F_SETOWN, os.getpid())
-    _fcntl(control.fileno(), _F_SETSIG, signal.SIGKILL)
-    _fcntl(control.fileno(), _F_SETFL, os.O_ASYNC)
+    _libc.fcntl(control.fileno(), _F_SETOWN, os.getpid())
+    _libc.fcntl(control.fileno(), _F_SETSIG, signal.SIGKILL)
+    _libc.fcntl(control.fileno(), _F_SETFL, os.O_ASYNC)
 
 
 def _start(control: _socket.socket) -> _Zygote | None:
@@ -491,7 +503,7 @@ def _start(control: _socket.socket) -> _Zygote | None:
         report = {"failed": "zygote", "reason": f"{type(error).__name__}: {error}"}
     gc.collect()
     gc.freeze()
-    _fcntl(control.fileno(), _F_SETFL, 0)
+    _libc.fcntl(control.fileno(), _F_SETFL, 0)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     control.send(protocol.pack_json(report))
     return None if "failed" in report else zygote
@@ -516,6 +528,8 @@ def main() -> guest.World | None:
         sys.stderr = sys.__stderr__  # for the interpreter's last words
         raise
     if is_guest:
+        # Makes this process's copies of what a program needs.
+        guest.rehearse("", "2+2", _zygote.world.main.__dict__, _zygote.world)
         _zygote.confine()
         _zygote.forget_others()
         return _zygote.world

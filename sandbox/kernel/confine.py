@@ -90,16 +90,16 @@ def prepare(layers: Layers) -> tuple[Step, ...]:
     if layers.ruleset is not None and layers.ruleset[0] != 4:
         steps.append(("descriptors", os.dup2, (layers.ruleset[0], 4, False)))
     steps.append(("descriptors", os.closerange, (4 if layers.ruleset is None else 5, 1 << 20)))
-    steps.append(("session", os.setsid, ()))
+    steps.append(("session", _libc.setsid, ()))
     for which, limit in layers.rlimits or ():
         # SIGXCPU at the soft limit; SIGKILL follows if that is ignored.
         hard = limit + 1 if which == resource.RLIMIT_CPU else limit
-        steps.append(("rlimits", resource.setrlimit, (which, (limit, hard))))
+        steps.append(("rlimits", _libc.setrlimit, (which, struct.pack("@LL", limit, hard))))
     if layers.uid is not None:
         uid = layers.uid
-        steps.append(("uid", os.setgroups, ([],)))
-        steps.append(("uid", os.setresgid, (uid, uid, uid)))
-        steps.append(("uid", os.setresuid, (uid, uid, uid)))
+        steps.append(("uid", _libc.setgroups, (0, None)))
+        steps.append(("uid", _libc.setresgid, (uid, uid, uid)))
+        steps.append(("uid", _libc.setresuid, (uid, uid, uid)))
     steps.append(("capabilities", _libc.capset, _NO_CAPABILITIES))
     for layer, option, value in (
         ("parent-death signal", _PR_SET_PDEATHSIG, signal.SIGKILL),
