@@ -84,7 +84,7 @@ _F_SETFL, _F_SETOWN, _F_SETSIG = 4, 8, 10
 _START_CPU_SECONDS = 60
 
 
-class _Guest:
+class _Child:
     __slots__ = ("deadline", "ended_for", "number", "pid", "pidfd", "status")
 
     def __init__(self, number: int, pid: int, pidfd: int, status: int) -> None:
@@ -112,8 +112,8 @@ class _Zygote:
         self.random_sources: list[random.Random] = []
         self.random_states: list[ctypes.Array[ctypes.c_char]] = []
         # One uid each, from the first of the policy's range, by number modulo their count.
-        self.guests: list[_Guest | None] = [None] * config["uid_count"]
-        self.by_descriptor: dict[int, _Guest] = {}  # pidfd; and status pipe, while that is read
+        self.children: list[_Child | None] = [None] * config["uid_count"]
+        self.by_descriptor: dict[int, _Child] = {}  # pidfd; and status pipe, while that is read
         self.next_number = self.alive = self.prepared = self.running = 0
         # Twice the output's limit, as a page of a pipe may stay half empty; at most what pipe(7)
         # gives everybody. Pictures that do not fit are left out.
@@ -240,9 +240,9 @@ class _Zygote:
                     wanted = False
                     self.poll.unregister(control)
                     self.control.close()
-                    for guest in self.guests:
-                        if guest and not guest.deadline:
-                            self._start_clock(guest.number)
+                    for child in self.children:
+                        if child and not child.deadline:
+                            self._start_clock(child.number)
             if self.running:
                 self._watch()
         return False
@@ -268,13 +268,13 @@ class _Zygote:
 
     def _start_clock(self, number: int) -> None:
         self.prepared -= 1
-        guest = self.guests[number % len(self.guests)]
-        if guest and guest.number == number:  # it may be dead already
+        child = self.children[number % len(self.children)]
+        if child and child.number == number:  # it may be dead already
             now = time.monotonic()
             if not self.running:
                 self.watch_at = now + _WATCH_SECONDS
             self.running += 1
-            guest.deadline = now + self.config["wall_seconds"]
+            child.deadline = now + self.config["wall_seconds"]
 
     def _watch(self) -> None:
         """Kill the guests whose time is over, by the wall's clock or by their own.
@@ -286,24 +286,24 @@ class _Zygote:
         if now < self.watch_at:
             return
         self.watch_at = now + _WATCH_SECONDS
-        for guest in self.guests:
-            if not guest or not guest.deadline or guest.ended_for != protocol.NOT_BY_ZYGOTE:
+        for child in self.children:
+            if not child or not child.deadline or child.ended_for != protocol.NOT_BY_ZYGOTE:
                 continue
-            if now >= guest.deadline:
-                guest.ended_for = protocol.WALL_TIME_OVER
-            elif time.clock_gettime(~guest.pid << 3 | 2) >= self.config["cpu_seconds"]:
-                guest.ended_for = protocol.CPU_TIME_OVER
+            if now >= child.deadline:
+                child.ended_for = protocol.WALL_TIME_OVER
+            elif time.clock_gettime(~child.pid << 3 | 2) >= self.config["cpu_seconds"]:
+                child.ended_for = protocol.CPU_TIME_OVER
             else:
                 continue
-            signal.pidfd_send_signal(guest.pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
 
     def _prepare(self) -> int:
         """Fork a guest and hand it out.
 
         Returns 0 in the guest, else 1, or -1 where no other may be tried now.
         """
-        number, most = self.next_number, len(self.guests)
-        while self.guests[number % most]:  # so a uid is reused as late as possible
+        number, most = self.next_number, len(self.children)
+        while self.children[number % most]:  # so a uid is reused as late as possible
             number += 1
         self.next_number = number + 1
         program, give_program = os.pipe()
@@ -326,9 +326,9 @@ class _Zygote:
                 os.close(status)
                 return -1
             pidfd = os.pidfd_open(pid)
-            guest = _Guest(number, pid, pidfd, status)
-            self.guests[number % most] = guest
-            self.by_descriptor[pidfd] = self.by_descriptor[status] = guest
+            child = _Child(number, pid, pidfd, status)
+            self.children[number % most] = child
+            self.by_descriptor[pidfd] = self.by_descriptor[status] = child
             self.alive += 1
             self.poll.register(pidfd, select.EPOLLIN)
             self.poll.register(status, 0)  # an error is told unasked: no reader is left, pipe(7)
@@ -357,7 +357,7 @@ class _Zygote:
 
     def forget_others(self) -> None:
         """Let go of all that is known of other guests: an escaped program finds none of it."""
-        self.guests.clear()
+        self.children.clear()
         self.by_descriptor.clear()
         self.next_number = self.alive = self.prepared = self.running = 0
 
@@ -370,32 +370,32 @@ class _Zygote:
 
     def _hear(self, descriptor: int) -> None:
         """Kill a guest whose end nobody waits for any more, or reap one."""
-        guest = self.by_descriptor.pop(descriptor)
+        child = self.by_descriptor.pop(descriptor)
         self.poll.unregister(descriptor)
         os.close(descriptor)
-        if descriptor == guest.status:
-            guest.status = 0
-            signal.pidfd_send_signal(guest.pidfd, signal.SIGKILL)
+        if descriptor == child.status:
+            child.status = 0
+            signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
             return
-        if guest.status:
-            self._report_end(guest)
+        if child.status:
+            self._report_end(child)
         else:
-            os.waitpid(guest.pid, 0)
-        self.guests[guest.number % len(self.guests)] = None
+            os.waitpid(child.pid, 0)
+        self.children[child.number % len(self.children)] = None
         self.alive -= 1
-        self.running -= bool(guest.deadline)
+        self.running -= bool(child.deadline)
 
-    def _report_end(self, guest: _Guest) -> None:
-        del self.by_descriptor[guest.status]
-        self.poll.unregister(guest.status)
-        _, status, usage = os.wait4(guest.pid, 0)
+    def _report_end(self, child: _Child) -> None:
+        del self.by_descriptor[child.status]
+        self.poll.unregister(child.status)
+        _, status, usage = os.wait4(child.pid, 0)
         cpu_seconds = usage.ru_utime + usage.ru_stime
-        ending = protocol.ENDING.pack(status, guest.ended_for, cpu_seconds, usage.ru_maxrss)
+        ending = protocol.ENDING.pack(status, child.ended_for, cpu_seconds, usage.ru_maxrss)
         try:
-            os.write(guest.status, ending)
+            os.write(child.status, ending)
         except BrokenPipeError:  # it was answered in this moment
             pass
-        os.close(guest.status)
+        os.close(child.status)
 
 
 # Kept here, as a guest that freed it would copy all its pages.

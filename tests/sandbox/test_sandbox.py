@@ -519,8 +519,8 @@ def test_an_escaped_program_finds_nothing_of_other_programs(own_sandbox: Sandbox
     source = """
 import gc, sys
 zygote = sys.modules['sandbox.fork_server.zygote']._zygote
-held = [o for o in gc.get_objects() if type(o).__name__ == '_Guest']
-print(held, zygote.guests, zygote.by_descriptor,
+held = [o for o in gc.get_objects() if type(o).__name__ == '_Child']
+print(held, zygote.children, zygote.by_descriptor,
       zygote.next_number, zygote.alive, zygote.prepared, zygote.running)
 """
     with ThreadPoolExecutor(2) as pool:
