@@ -91,7 +91,7 @@ def _lines_read(typed: str, reader: Reader, policy: Policy) -> Program | None:
     if not 2 <= len(sources) <= LINES_READ:
         return None
     source = "\n".join(sources)
-    return Program(typed, source, parse(source), echo_lines=True)
+    return Program(typed, source, parse(source))
 
 
 def calculate(

@@ -1,10 +1,10 @@
 """Cuts a text into tokens, by the words of each language in words/*.txt.
 
 A line of these files is `MEANING: phrase | phrase`; `stem(|s)` stands for `stem` and `stems`.
-A phrase with the capitals A and B is a form: a sentence about operands; its meaning is what is
-worked out. Else the meaning is a terminal of the grammar in reader.py, some with a value:
-`call`, `list` and `value` with the Python for it, `num START STEP` for phrases that semicolons
-separate, `scale` and `part` for thousands and thirds, `unit KIND SIZE`.
+A phrase with a capital A or B is a form: a sentence about operands; its meaning is what is worked
+out. U is a unit, E an expression in an unknown. Else the meaning is a terminal of the grammar in
+reader.py, some with a value: `call`, `list` and `value` with the Python for it, `num START STEP`
+for phrases that semicolons separate, `scale` and `part` for thousands and thirds, `unit KIND SIZE`.
 """
 
 import re
@@ -129,7 +129,7 @@ def _add(found: _Lexicon, meaning: str, phrases: str) -> None:
             start, step = map(int, value.split())
             role = start + index * step
         for phrase in group.split(" | "):
-            parts = tuple(filter(None, re.split(r" ?\b([ABU])\b ?", phrase)))
+            parts = tuple(filter(None, re.split(r" ?\b([ABEUX])\b ?", phrase)))
             if len(parts) > 1:
                 found.forms.setdefault(parts[parts[0] == "A"], []).append((meaning, parts))
                 for part in parts:

@@ -37,6 +37,7 @@ from function.natural.terms import (
     fraction,
     quantity,
     solved,
+    symbolic,
 )
 from function.natural.typography import plain
 from function.program import Program
@@ -56,7 +57,7 @@ _OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "(", "
 _TARGET = ("unit", "%", "fraction", "deg", "rad", "base")
 _COMPARISONS = ("==", "=", ">", "<", ">=", "<=", "!=")
 _CLOSING = {"(": ")", "[": "]", "|": "|"}
-_VARIABLES = "xyzabnху"
+_VARIABLES = dict(zip("xyzabnху", "xyzabnxy", strict=True))
 _SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "+-01234567890123456789")
 _END = Token("", {})
 
@@ -101,7 +102,7 @@ def read(text: str, able: frozenset[str] = frozenset()) -> Reading:
     refusal = ""
     paths: list[tuple[int, ...]] = [()]
     while paths:
-        parser = _Parser(text, paths.pop(0))
+        parser = _Parser(text, paths.pop(0), able)
         try:
             expression = parser.text()
             found.setdefault(expression.program, expression)
@@ -128,8 +129,8 @@ def shown(program: Program, output: str) -> str:
 class _Parser:
     """Follows the grammar once, along a path of choices; what was chosen beyond it is told."""
 
-    def __init__(self, text: str, path: tuple[int, ...]) -> None:
-        self.path, self.place = path, 0
+    def __init__(self, text: str, path: tuple[int, ...], able: frozenset[str]) -> None:
+        self.path, self.place, self.able = path, 0, able
         self.chosen: dict[str, tuple[int, int]] = {}  # which option, of how many
         self.notes: set[str] = set()
         self.unknown = ""
@@ -184,27 +185,31 @@ class _Parser:
         return ""
 
     def _attempt(self, parse: Callable[[], Term]) -> Term | None:
-        start = self.place
+        start = self.place, self.unknown, self.in_list
         try:
             return parse()
         except NoReadingError:
-            self.place = start
+            self.place, self.unknown, self.in_list = start
             return None
 
     # The text as a whole
 
     def text(self) -> Expression:
         """Parse the whole text."""
+        asks_roots = False
         while self._accept("start", ":", "="):
-            pass
+            asks_roots |= "algebra" in self._peek(-1).roles
         while self.tokens[self.place :] and not {"end", "=", ":"}.isdisjoint(self.tokens[-1].roles):
             self.tokens.pop()
         first = self._peek()
         self.is_alone = len(self.tokens) == self.place + 1
         says_all = ("number", "clock", "date", "const", "today", "vulgar", "value")
         check(not self.is_alone or self._is(*says_all))
-        term = self._whole()
-        check(self._peek() is _END and not self.unknown and term.text != "math.e")
+        term = self._whole(asks_roots)
+        check(self._peek() is _END and term.text != "math.e")
+        if self.unknown:
+            check("algebra" in self.able)
+            term = symbolic(term, self.unknown)
         if re.fullmatch(r"[\d._]+|dt\.timedelta\(\w+=[\d._]+\)", term.text):  # 007, 1 000, два
             check(not (term.unit or term.kind == "time" or re.search(r"[([]", self.line)))
             check(not (self.is_alone and re.fullmatch(r"[1-9]\d*\.?\d*", first.text)))
@@ -213,22 +218,29 @@ class _Parser:
         imports = "".join(line for name, line in _IMPORTS.items() if name in term.text)
         return Expression(imports + term.text, term.text, unit, frozenset(self.notes))
 
-    def _whole(self) -> Term:
+    def _whole(self, asks_roots: bool) -> Term:
         left = self._in_base() or self._group()
         if self._accept("where"):  # 3x + 2 where x = 4
-            name = self._next().text
-            check(name == self.unknown and self._accept("="))
+            name, self.unknown = self.unknown, ""
+            check(name and _VARIABLES.get(self._next().text) == name and self._accept("="))
             value = self._group()
-            check(self.unknown == name)
-            self.unknown = ""
-            return left._replace(text=re.sub(r"\bx\b", value.at(ATOM), left.text))
+            return left._replace(text=re.sub(rf"\b{name}\b", value.at(ATOM), left.text))
         if sign := self._accept(*_COMPARISONS):
             right = self._group()
-            if self.unknown and sign in ("==", "="):
+            is_equation = self.unknown and sign in ("==", "=")
+            if self.unknown and "algebra" in self.able:
+                is_given = not re.search(rf"\b{self.unknown}\b", right.text)
+                check(left.text != self.unknown or not is_given)  # x = 5
+                both = f"{left.text} {sign} {right.text}"
+                zero = left.text if right.text == "0" else left.added("-", right).text
+                return Term(f"solve({zero if is_equation else both}, {self.unknown})")
+            if is_equation:
                 self.unknown = ""
                 return solved(left, right)
             check(left.kind == right.kind)
             return Term(f"{left.text} {'==' if sign == '=' else sign} {right.text}")
+        if asks_roots and self.unknown:
+            return Term(f"solve({left.text}, {self.unknown})")
         return left.converted(self._next()) if self._accept("to") else left
 
     def _in_base(self) -> Term | None:
@@ -267,6 +279,11 @@ class _Parser:
         for part in parts[left is not None :]:
             if part in ("A", "B"):
                 slots[part] = self._factors(self._signed())
+            elif part == "E":
+                check(("draw" if meaning.startswith("plot(") else "algebra") in self.able)
+                slots[part] = self._in_unknown()
+                check(bool(self.unknown) != meaning.startswith("factorint("))
+                slots["X"] = Term(self.unknown)
             else:
                 token = self._next()
                 check(token.text == part or part == "U")
@@ -283,6 +300,13 @@ class _Parser:
             work = term.added if sign in "+-" else term.multiplied
             term = work(sign.replace("of", "*"), slots.get(operand) or Term(operand))
         return term._replace(kind="percent") if meaning.endswith("100 %") else term
+
+    def _in_unknown(self) -> Term:
+        """An expression, the whole of an equation, or what y is: `plot y = x^2`."""
+        if (self._peek().text, self._peek(1).text) == ("y", "="):
+            self.place += 2
+        left = self._sum()
+        return left.added("-", self._sum()) if self._accept("=") else left
 
     def _sum(self, first: Term | None = None) -> Term:
         left = self._product(first)
@@ -331,8 +355,8 @@ class _Parser:
         return self._sum(first) if more else first
 
     def _operator(self) -> str:
-        if self._peek().text in "xх":
-            return self._accept("*") if self._is(*_OPERAND, ahead=1) else ""
+        if self._peek().text in ("x", "х"):
+            return self._accept("*") if self._is_times() else ""
         if self._is("by") and self._is(*_OPERAND, ahead=1):
             self.place += 1
             return self._choose("by", "*", "/")  # 6 на 7
@@ -347,10 +371,18 @@ class _Parser:
             return False
         if self._is("number"):
             return last.text.endswith("math.pi") and not token.glued  # 2 pi 3
-        if token.text and token.text in _VARIABLES:
-            is_times = token.text in "xх" and self._is(*_OPERAND, ahead=1)
-            return not is_times and "=" in self.line
+        if token.text in _VARIABLES:
+            return not self._is_times() and ("=" in self.line or "algebra" in self.able)
         return self._is("call", "const", "python") and not self._is_infix()
+
+    def _is_times(self) -> bool:
+        """Whether an x is a sign: in `2 x 3` and `2x(3+4)`, but not in `2x(x+4) = 0`."""
+        token = self._peek()
+        is_unknown = "=" in self.line or "algebra" in self.able
+        others = [each.text for each in self.tokens if each is not token]
+        if token.glued and is_unknown and token.text in others and not self._is("number", ahead=1):
+            return False
+        return token.text in ("x", "х") and self._is(*_OPERAND, ahead=1)
 
     def _is_infix(self) -> bool:
         """Whether a form goes on with the next token, as in `5 choose 2`."""
@@ -486,9 +518,11 @@ class _Parser:
             return self._of_money(quantity(self._number(), roles["unit"][0]))
         if "i" in roles and re.search(r"\di\b|\bi\s*\^", self.line):
             return Term("1j", ends="name")
-        check(token.text and token.text in _VARIABLES and self.unknown in ("", token.text))
-        self.unknown = token.text
-        return Term("x", ends="name")
+        variable = _VARIABLES.get(token.text)
+        self.topic = self.topic or "algebra" * bool(variable and self.able)
+        check(variable and self.unknown in ("", variable))
+        self.unknown = variable or ""
+        return Term(self.unknown, ends="name")
 
     def _number(self) -> Term:
         """`2.5`, `3 1/2`, `2½`, `10k`, `twenty five`, `3 million 200 thousand`, `two thirds`."""
@@ -674,7 +708,9 @@ class _Parser:
         sizes = [float(size) for size in re.findall(r"\d+(?:\.\d+)?", angle.text)]
         if angle.kind == "deg":
             option = of_degrees
-        elif angle.kind or value == 0 or "math." in angle.text:
+        elif (
+            angle.kind or value == 0 or re.search(rf"math\.|\b{self.unknown or 'x'}\b", angle.text)
+        ):
             option = of_radians
         else:
             is_large = max(sizes, default=0) >= 10

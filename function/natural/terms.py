@@ -30,6 +30,11 @@ _TEMPERATURES = {
 }
 _BASES = {2: "bin(A)", 8: "oct(A)", 16: "hex(A)"}
 _TIMES = {1: "seconds", 60: "minutes", 3600: "hours", 86400: "days", 604800: "weeks"}
+_SYMPY = {"inf": "oo", "e": "E"}
+_SYMPY_NAME = re.compile(
+    "E|abs|a?(?:cos|sin|tan)|(?:cos|sin|tan)h|cbrt|diff|exp|expand|factor(?:ial|int)?|floor"
+    "|integrate|limit|log|oo|pi|plot|simplify|solve|sqrt"
+)
 _DAY = 86400
 _FAR = Fraction(10**9 + 7)  # a number that nobody types
 
@@ -45,11 +50,11 @@ def check(condition: object, refusal: str = "") -> None:
 
 
 def exact(node: ast.expr, x: Fraction | None = None) -> Fraction | None:
-    """The value of a polynomial in x as it is worked out on paper; None for anything else."""
+    """The value of a polynomial, at x, as it is worked out on paper; None for anything else."""
     match node:
         case ast.Constant(value=int() | float() as number) if abs(number) < 1e100:
             return Fraction(str(number))
-        case ast.Name(id="x"):
+        case ast.Name():
             return x
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return exact(ast.BinOp(ast.Constant(-1), ast.Mult(), operand), x)
@@ -198,7 +203,7 @@ def quantity(number: Term, unit: Unit) -> Term:
 
 def called(template: str, slots: dict[str, Term], kinds: tuple[str, ...] = NUMBERS) -> Term:
     """The Python for a function or a form, such as `math.log(A, B)`, with its operands put in."""
-    check(all(slots[name].kind in kinds for name in "AB" if name in template and name in slots))
+    check(all(term.kind in kinds for name, term in slots.items() if name in template))
     if template == "math.sqrt(A)" and (value := slots["A"].value) and value < 0:
         return Term(f"math.sqrt({decimal(-value)})*1j", PRODUCT)
 
@@ -206,7 +211,7 @@ def called(template: str, slots: dict[str, Term], kinds: tuple[str, ...] = NUMBE
         is_enclosed = match["open"] is not None and match["close"] is not None
         return slots[match["name"]].at(SUM if is_enclosed else ATOM)
 
-    slot = r"(?P<open>(?<=[(\[])|(?<=, ))?\b(?P<name>[AB])\b(?P<close>(?=[)\],]))?"
+    slot = r"(?P<open>(?<=[(\[])|(?<=, ))?\b(?P<name>[ABEX])\b(?P<close>(?=[)\],]))?"
     is_call = re.fullmatch(r"[\w.]+\(.*\)", template)
     level = ATOM if is_call else POWER if "**" in template else PRODUCT
     kind = "deg" if template.startswith("math.degrees") else ""
@@ -214,11 +219,11 @@ def called(template: str, slots: dict[str, Term], kinds: tuple[str, ...] = NUMBE
 
 
 def solved(left: Term, right: Term) -> Term:
-    """The roots of a linear or quadratic equation in x."""
+    """The roots of a linear or quadratic equation."""
     tree = ast.parse(f"{left.text} - ({right.text})", mode="eval").body
     points = (Fraction(0), Fraction(1), Fraction(-1), _FAR)
     values = [value for x in points if (value := exact(tree, x)) is not None]
-    check(len(values) == len(points) and not (left.text == "x" and right.value is not None))
+    check(len(values) == len(points) and not (left.text.isidentifier() and right.value is not None))
     c, one, other, far = values
     a, b = (one + other) / 2 - c, (one - other) / 2
     check((a or b) and far == (a * _FAR + b) * _FAR + c)
@@ -229,6 +234,14 @@ def solved(left: Term, right: Term) -> Term:
     under = f"({decimal(2 * a)})" if a < 0 else decimal(2 * a)
     first, second = (f"{decimal(-b) if b else ''}{sign}{root}".lstrip("+") for sign in "+-")
     return Term(f"(({first})/{under}, ({second})/{under})")
+
+
+def symbolic(term: Term, unknown: str) -> Term:
+    """A term in an unknown, with sympy's names for math's, and exact fractions."""
+    text = re.sub(r"\bmath\.(\w+)", lambda name: _SYMPY.get(name[1], name[1]), term.text)
+    names = set(re.findall(r"(?<![\w.])[^\W\d]\w*", text)) - {unknown}
+    check(term.kind in NUMBERS and all(map(_SYMPY_NAME.fullmatch, names)))
+    return term._replace(text=re.sub(r"(?<![\w.*/])(\d+)/(?=\d+(?![\w.]))", r"S(\1)/", text))
 
 
 def _dated(sign: str, left: Term, right: Term) -> Term:

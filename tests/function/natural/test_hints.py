@@ -168,7 +168,7 @@ def test_every_sentence_is_the_hint_of_some_case() -> None:
     assert all(found)
 
 
-POSSIBLE = {"solve + by": "solve(x**2 - 2, x)", "plot + by": "plot(sin(x)"}
+POSSIBLE = {"solve + by": "solve(x**2 - 2)", "plot + by": "plot(sin(x)"}
 
 
 @pytest.mark.parametrize("source", POSSIBLE)
