@@ -1,8 +1,8 @@
 """From the text of a program to an answer that is safe to show: normalise, check, run, redact."""
 
 import ast
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
+from typing import NamedTuple, Protocol
 
 from function.parts import Parts
 from function.program import Program, line_by_line
@@ -39,8 +39,7 @@ class Reader(Protocol):
         """A line of help for a program and its outcome; no parts where none is due."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What came of a program.
 
     `outcome` is as the sandbox gave it. All other texts are sanitised, redacted, and "" for none:

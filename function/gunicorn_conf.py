@@ -62,6 +62,10 @@ with contextlib.suppress(PolicyError, OSError):  # a program in flight may take 
     _policy = load_policy(Path(os.environ.get("POLICY_PATH") or Settings.policy_path))
     graceful_timeout = int(longest_answer_seconds(_policy) + 2)
 control_socket_disable = True
+# No header of a proxy changes anything, so no address needs to be looked up among trusted ones.
+forwarded_allow_ips = "*"
+secure_scheme_headers: dict[str, str] = {}
+forwarder_headers = ""
 # The heartbeat file must be writable, and memory is best.
 _folders = (folder for folder in ("/dev/shm", "/tmp") if os.access(folder, os.W_OK))  # nosec B108
 worker_tmp_dir = next(_folders, None)

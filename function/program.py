@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sandbox import Unparsed, parse
 
@@ -14,8 +14,7 @@ _ANSWER = re.compile(r"\b[Aa]ns\b")
 _LAST = re.compile(r"\b(?:_|[Aa]ns)\b")  # phones begin a line with a capital
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """What was typed, the program that it stands for, and its tree where it is one.
 
     A text that was read as a calculation has the `calculation` that is shown, and its value the
@@ -40,7 +39,7 @@ def line_by_line(program: Program) -> Program:
     own = ("print", "input", "plt", "plot")
     if "\r" in program.source or any(uses(program.tree, name) for name in own):
         return program
-    return replace(program, echo_lines=True)
+    return program._replace(echo_lines=True)
 
 
 def with_last_answer(program: Program, last_answer: Callable[[], str]) -> Program:
@@ -69,7 +68,7 @@ def with_last_answer(program: Program, last_answer: Callable[[], str]) -> Progra
         data = data[:at] + text.encode() + rest
     source = data.decode()
     tree = parse(source)
-    return program if isinstance(tree, Unparsed) else replace(program, source=source, tree=tree)
+    return program if isinstance(tree, Unparsed) else program._replace(source=source, tree=tree)
 
 
 def words_with_last_answer(words: str, last_answer: Callable[[], str]) -> str:

@@ -12,7 +12,6 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from function.bot import Bot
@@ -134,7 +133,7 @@ class ApiDelivery:
         earlier = self._texts.get(key) if request.edited and not reply.asks else None
         if reply.pictures and units(text_of(reply.message)) > CAPTION_UNITS:
             self._deliver(calls.answer(request, Reply(reply.message)))
-            reply = replace(reply, caption=())
+            reply = reply._replace(caption=())
         is_edited = earlier is not None and self._edit(address.chat_id, int(earlier), reply)
         if reply.document:
             caption = () if reply.pictures else reply.caption

@@ -9,7 +9,7 @@ from function.telegram.types import Reply
 
 def encode(reply: Reply | None) -> str:
     """The text of a reply, or of None: nothing is said. Pictures are not kept."""
-    return json.dumps(reply and {k: v for k, v in vars(reply).items() if k != "pictures"})
+    return json.dumps(reply and {k: v for k, v in reply._asdict().items() if k != "pictures"})
 
 
 def decode(text: str) -> Reply | None:

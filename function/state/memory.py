@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import OrderedDict, defaultdict
 
 from function.state.store import SHORT_TEXT
 
@@ -17,7 +18,8 @@ class Memory:
         self._bytes = 0
         self._entries: dict[str, tuple[str, float, tuple[bool, float]]] = {}
         # Keys by (is short, lifetime): what lives equally long expires in the order it was set in.
-        self._queues: dict[tuple[bool, float], dict[str, None]] = {}
+        # A dict would be slow to find its first key once many before it were removed.
+        self._queues: dict[tuple[bool, float], OrderedDict[str, None]] = defaultdict(OrderedDict)
         self._lock = threading.Lock()
 
     def get(self, key: str) -> str | None:
@@ -55,7 +57,7 @@ class Memory:
         now = time.monotonic()
         queue = len(value) <= SHORT_TEXT, seconds
         self._entries[key] = value, now + seconds, queue
-        self._queues.setdefault(queue, {})[key] = None
+        self._queues[queue][key] = None
         self._bytes += _size(key, value)
         for keys in list(self._queues.values()):
             if self._entries[first := next(iter(keys))][1] <= now:

@@ -16,7 +16,7 @@ kept_parts = st.lists(
 ).map(tuple)
 
 
-@given(st.builds(Reply, kept_parts, kept_parts, st.text(), st.booleans()))
+@given(st.builds(Reply, kept_parts, kept_parts, st.text(), st.booleans(), st.just(())))
 def test_a_reply_is_read_back_as_it_was(reply: Reply) -> None:
     assert decode(encode(reply)) == reply
 
