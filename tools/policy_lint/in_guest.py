@@ -119,7 +119,6 @@ class _Reach:
     def walk(self, start: str, view: Any) -> None:
         """Follow the attributes of a module's view to what programs must not have."""
         by_text = self.question["by_text"].get(start, "").split()
-        modules = {name.rpartition(".")[2] for name in sys.modules}
         given = self.question["given"][start]
         closed = {  # which the view leaves out
             name: value
@@ -139,8 +138,7 @@ class _Reach:
                 if not what and len(here) == 2 and name in by_text:
                     what = "a way by text"
                 if not {name, f"{start}.{name}"}.isdisjoint(self.closed):
-                    is_ordinary = len(here) <= _HOPS and name not in modules
-                    if not what and is_ordinary and _is_own_function(value, name, start):
+                    if not what and len(here) <= _HOPS and _is_own_function(value, name, start):
                         self.refused.setdefault(name, ".".join(here))
                 elif what:
                     self.open.append([here, what])
@@ -166,6 +164,5 @@ class _Reach:
 def _is_own_function(value: object, name: str, module: str) -> bool:
     """Whether an attribute is a public function of a module or of a class in it."""
     holder = getattr(value, "__objclass__", value)  # a method of a class in C has no module
-    return (
-        callable(value) and not name.startswith("_") and getattr(holder, "__module__", "") == module
-    )
+    home = str(getattr(holder, "__module__", ""))  # _heapq, of a function in C of heapq
+    return callable(value) and not name.startswith("_") and home.lstrip("_") == module

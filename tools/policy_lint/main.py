@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from tools.policy_lint.rules import Rule, every_rule, rules, version
 
@@ -56,6 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _lint(files, options, wanted)
     except Unusable as error:
         return _fail(error)
+    except OSError as error:
+        return _fail(f"cannot write: {error.strerror}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -155,10 +157,11 @@ def _lint(files: list[str], options: argparse.Namespace, wanted: set[str]) -> in
     if options.quiet:
         findings = [one for one in findings if one.severity == "error" and not one.accepted]
     if options.format != "text":
-        print(formats.FORMATS[options.format](findings), end="")
-    elif findings or not options.quiet:
+        print(formats.FORMATS[options.format](findings), end="", flush=True)
+    elif findings or not (options.quiet or status):
         is_diff, colour = bool(options.diff), _has_colour(options.color)
-        print(formats.text(findings, sources, is_diff=is_diff, colour=colour), end="")
+        shown = formats.text(findings, sources, is_diff=is_diff, colour=colour)
+        print(shown, end="", flush=True)
     failing = {"error", "warning"} if options.strict else {"error"}
     for found in findings:
         is_allowed = found.accepted or (options.allow_weaker and found.rule == "weaker")
@@ -173,7 +176,7 @@ def _has_colour(choice: str) -> bool:
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR"):
         return not os.environ.get("NO_COLOR")
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return bool(sys.stdout) and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _read(name: str) -> "Subject":
@@ -183,14 +186,19 @@ def _read(name: str) -> "Subject":
     from tools.policy_lint.subject import subject_of
 
     if name == "-":
-        raw = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
-        return subject_of(parse_document(_STDIN, raw))
+        return subject_of(parse_document(_STDIN, _stdin().read(MAX_FILE_BYTES + 1)))
     try:
         raw = read_file(Path(name))
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
         raise Unusable(f"{name}: {reason[0].lower()}{reason[1:]}") from error
     return subject_of(parse_document(Path(name), raw))
+
+
+def _stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise Unusable("standard input is closed")
+    return sys.stdin.buffer
 
 
 def _changes(old: str, subject: "Subject") -> "list[Finding]":
@@ -210,7 +218,7 @@ def _program(name: str, policy: str, form: str) -> int:
         raise Unusable("\n".join(map(str, subject.document.findings)))
     shown = str(_STDIN) if name == "-" else name
     try:
-        with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
+        with _stdin() if name == "-" else open(name, "rb") as file:
             source = file.read(_MOST_PROGRAM_BYTES).decode("utf-8")
     except OSError as error:
         raise Unusable(f"{shown}: {error.strerror}") from error

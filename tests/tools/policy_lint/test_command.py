@@ -101,6 +101,69 @@ def test_a_file_that_is_not_there_is_no_finding(tmp_path: Path, capsys: Captured
     assert main([str(tmp_path)]) == 2
 
 
+# What is not a policy, or not as it should be: the exit status, and a rule or a word of the reason.
+ODD_FILES: dict[str, tuple[bytes, int, str]] = {
+    "as it is": (POLICY.encode(), 0, ""),
+    "lines of Windows": (POLICY.replace("\n", "\r\n").encode(), 0, ""),
+    "a byte order mark": (b"\xef\xbb\xbf" + POLICY.encode(), 1, "file"),
+    "Latin-1": (edited("# What", "# dürfte").encode("latin-1"), 1, "file"),
+    "UTF-16": (POLICY.encode("utf-16"), 1, "file"),
+    "nothing": (b"", 1, "file"),
+    "a comment": (b"# nothing\n", 1, "file"),
+    "zeros": (bytes(1000), 1, "yaml-syntax"),
+    "noise": (bytes(range(256)) * 9, 1, "file"),
+    "10 MB": (b"- x\n" * 2_500_000, 1, "file"),
+    "a deep nest": (b"a: " + b"[" * 100_000, 1, "yaml-syntax"),
+    "a nest of mappings": (b"".join(b" " * n + b"a:\n" for n in range(500)), 1, "yaml-syntax"),
+    "aliases of aliases": (
+        b"a: &a [x, x]\n"
+        + b"".join(b"%c: &%c [*%c, *%c]\n" % (n, n, n - 1, n - 1) for n in range(98, 123)),
+        1,
+        "yaml-feature",
+    ),
+    "an alias of itself": (b"a: &a [*a]\n", 1, "yaml-feature"),
+    "one field twice": (POLICY.encode() + b"version: 1\n", 1, "duplicate-key"),
+    "a key that is a list": (b"? [a, b]\n: c\n", 1, "unknown-key"),
+    "a long number": (b"version: " + b"9" * 100_000, 1, "unknown-version"),
+}
+
+
+@pytest.mark.parametrize("is_stdin", [False, True], ids=["a file", "standard input"])
+@pytest.mark.parametrize(("raw", "status", "rule"), ODD_FILES.values(), ids=ODD_FILES)
+def test_a_file_can_hold_anything(
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+    raw: bytes,
+    status: int,
+    rule: str,
+    is_stdin: bool,
+) -> None:
+    (tmp_path / "policy.yaml").write_bytes(raw)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    name = "-" if is_stdin else str(tmp_path / "policy.yaml")
+    assert main([name, "--ignore", SLOW, "--format", "json"]) == status
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert rule in [one["rule"] for one in json.loads(told.out)["findings"]] or not rule
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "device", "none"])
+def test_what_is_no_file_is_not_read(tmp_path: Path, capsys: Captured, kind: str) -> None:
+    name = tmp_path / "policy.yaml"
+    {
+        "pipe": lambda: os.mkfifo(name),
+        "folder": name.mkdir,
+        "loop": lambda: name.symlink_to(name),
+        "device": lambda: name.symlink_to("/dev/zero"),
+        "none": lambda: None,
+    }[kind]()
+    assert main([str(name)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"policy-lint: {name}: ")
+
+
 def test_every_rule_is_listed_and_explained(capsys: Captured) -> None:
     assert main(["--list-rules"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
@@ -292,6 +355,22 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f"{ROOT}/tools/policy-lint --list-rules | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert (done.stdout.split()[0], done.stderr) == ("file", "")
+
+
+@pytest.mark.parametrize(
+    ("redirected", "status", "said"),
+    [
+        ("- <&-", 2, "policy-lint: standard input is closed\n"),
+        ("--program - <&-", 2, "policy-lint: standard input is closed\n"),
+        (">/dev/full", 2, "policy-lint: cannot write: No space left on device\n"),
+        (">&-", 0, ""),
+        ("none 2>&-", 2, ""),
+    ],
+)
+def test_closed_and_full_streams_are_told(redirected: str, status: int, said: str) -> None:
+    command = f"{ROOT}/tools/policy-lint --ignore '{SLOW}' {redirected}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, said)
 
 
 def test_an_encoding_that_lacks_a_character_is_no_error(tmp_path: Path) -> None:

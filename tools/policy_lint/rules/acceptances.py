@@ -29,7 +29,7 @@ from tools.policy_lint.rules import rules
 from tools.policy_lint.subject import Subject
 
 _COMMENT = re.compile(
-    r"(?:^|\s)(?P<all>#\s*accept\b[ \t]*(?P<rule>[\w-]*)[ \t]*(?P<value>[^:#]*?)[ \t]*"
+    r"(?<!\S)(?P<all>#\s*accept\b[ \t]*(?P<rule>[\w-]*)[ \t]*(?P<value>[^:#]*?)[ \t]*"
     r"(?::[ \t]*(?P<reason>.*?))?[ \t]*)(?=#\s*accept\b|$)"
 )
 
