@@ -44,9 +44,10 @@ class Refused(BotApiError):
 class Undelivered(BotApiError):
     """Not done in time: no connection, no answer, 5xx, or too many requests.
 
-    It may be done in `retry_after` seconds.
+    It may be done if made again, after `seconds` where the server names a time.
     """
 
-    def __init__(self, text: str, retry_after: float = 0) -> None:
+    def __init__(self, text: str, seconds: float = 0) -> None:
         super().__init__(text)
-        self.retry_after = math.ceil(retry_after) or RETRY_SECONDS
+        self.seconds = seconds
+        self.retry_after = math.ceil(seconds) or RETRY_SECONDS

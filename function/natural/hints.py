@@ -25,6 +25,7 @@ from sandbox import Outcome, Policy, parse
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _SENTENCES: dict[str, str] = _TEXTS["sentences"]
+_PATTERNS = [(re.compile(row["found"]), row["said"]) for row in _TEXTS["patterns"]]
 _MISLEADING = re.compile(
     r"\^|\d,\d|\d\s*%|\d[/.-]\d{1,2}[/.-]\d{4}|\d{4}-\d\d?-\d|\A\s*[^\W\d]+\s*:|math\.\w+\(\d"
 )
@@ -56,7 +57,7 @@ class Case:
                 return value
         return None
 
-    @property
+    @cached_property
     def missing(self) -> str:
         """The name that is not there."""
         match = re.match(r"NameError: name '(\w+)' is not defined", self.outcome.error)
@@ -137,6 +138,8 @@ def _power_in_program(case: Case) -> Parts:
 
 def _comma_in_program(case: Case) -> Parts:
     """`x = 2,5; x*2`: a pair of digits that is calculated with."""
+    if "," not in case.program.source:
+        return ()
     pair = r"(?m)\b([^\W\d]\w*)(\s*=\s*\d+),(\d+)(?=\s*(?:;|$))"
     names = {name for name, _, _ in re.findall(pair, case.program.source)}
     meant = re.sub(pair, r"\1\2.\3", case.program.source)
@@ -232,9 +235,9 @@ def _pattern(case: Case) -> Parts:
     kind = "unknown" if case.is_unknown else outcome.kind
     refused = " ".join(each.value for each in outcome.violations) or outcome.error
     text = f"{kind} ({case.reading.refusal}) {refused}\n{case.program.source}"
-    for row in _TEXTS["patterns"]:
-        if match := re.search(row["found"], text):
-            return _say(match.expand(row["said"]))
+    for found, said in _PATTERNS:
+        if match := found.search(text):
+            return _say(match.expand(said))
     return ()
 
 

@@ -79,11 +79,11 @@ class BotApi:
         while True:
             try:
                 return self._call_once(method, params or {}, answer_seconds)
-            except _Later as error:
+            except Undelivered as error:
                 # Half to all of a pause, so that many callers do not come back at once.
                 wait = error.seconds or pause * (1 + random.random()) / 2  # nosec B311
                 if time.monotonic() + wait > deadline:
-                    raise Undelivered(f"{method}: {error}", error.seconds) from None
+                    raise
             time.sleep(wait)
             pause *= 2
 
@@ -127,36 +127,26 @@ class BotApi:
                 headers={"Content-Type": content_type},
             )
         except urllib3.exceptions.HTTPError as error:
-            raise _Later(type(error).__name__) from None
+            raise Undelivered(f"{method}: {type(error).__name__}") from None
         try:
             answer = json.loads(response.data)
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            raise _Later(f"{response.status} and no JSON object")
+            raise Undelivered(f"{method}: {response.status} and no JSON object")
         if answer.get("ok") is True:
             return answer.get("result")
-        code = answer.get("error_code")
-        raise _failure(method, code if isinstance(code, int) else response.status, answer)
-
-
-class _Later(Exception):
-    """A call that may be done if made again, after so many seconds if these are known."""
-
-    def __init__(self, reason: str, seconds: float = 0) -> None:
-        super().__init__(reason)
-        self.seconds = seconds
-
-
-def _failure(method: str, code: int, answer: Json) -> Exception:
-    description = str(answer.get("description", ""))
-    parameters = answer.get("parameters")
-    parameters = parameters if isinstance(parameters, dict) else {}
-    if code == 429:
-        return _Later(f"429 {description}", float(parameters.get("retry_after", 1)))
-    if code >= 500:
-        return _Later(f"{code} {description}")
-    return Refused(method, code, description, parameters)
+        code, description = answer.get("error_code"), str(answer.get("description", ""))
+        parameters = answer.get("parameters")
+        refused = Refused(
+            method,
+            code if isinstance(code, int) else response.status,
+            description,
+            parameters if isinstance(parameters, dict) else {},
+        )
+        if refused.code == 429:
+            raise Undelivered(str(refused), float(refused.parameters.get("retry_after", 1)))
+        raise Undelivered(str(refused)) if refused.code >= 500 else refused
 
 
 def cure(params: Json, error: Refused) -> Json | None:

@@ -90,7 +90,7 @@ def test_a_chat_is_not_tried_before_the_time_that_telegram_named(
     later: Callable[[float], None],
 ) -> None:
     telegram = Telegram()
-    telegram.refused = {1: Undelivered("429", retry_after=600)}
+    telegram.refused = {1: Undelivered("429", 600)}
     outbox = outbox_with(Memory(), telegram, 1, 2)
     retry(outbox)
     telegram.refused = {}
