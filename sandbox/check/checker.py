@@ -96,9 +96,12 @@ class _Program:
     def __init__(self, tree: ast.Module, policy: Policy) -> None:
         self.policy = policy
         self.nodes = by_kind(walk(tree))
-        self.scopes = Scopes(self.nodes)
         # line, offset in UTF-8 bytes, rule, message, value
         self.found: set[tuple[int, int, str, str, str]] = set()
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        return Scopes(self.nodes)
 
     @cached_property
     def main_guards(self) -> set[ast.AST]:

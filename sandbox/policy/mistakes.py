@@ -5,7 +5,6 @@ follows: fields that contradict each other, modules that are not allowed, regula
 do not compile or take long.
 """
 
-import difflib
 import functools
 import json
 import keyword
@@ -72,6 +71,8 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str | None:
+    import difflib  # 5 ms that no good policy needs
+
     by_lower = {one.lower(): one for one in sorted(known)}
     near = difflib.get_close_matches(word.lower(), by_lower, n=1)
     return by_lower[near[0]] if near else None

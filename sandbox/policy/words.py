@@ -145,6 +145,8 @@ def _first(nodes: Any, flags: int) -> _Characters:
 
 def _characters(name: Any, argument: Any, flags: int) -> _Characters:
     """The characters that a node of one character matches, of the alphabet and of its own."""
+    if str(name) == "LITERAL" and not flags & re.IGNORECASE:
+        return frozenset(chr(argument))
     own = [argument] if isinstance(argument, int) else []
     for kind, value in argument if isinstance(argument, list) else ():
         own += {"LITERAL": [value], "RANGE": value}.get(str(kind), ())

@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -638,3 +639,17 @@ def test_whatever_the_text_only_a_policy_error_escapes(text: str) -> None:
         assert problem.column >= 1
         assert problem.cure
         assert "\n" not in str(problem)
+
+
+@settings(max_examples=100, deadline=None)
+@given(mutated())
+def test_a_parser_in_c_saves_time_and_changes_nothing(text: str) -> None:
+    def read() -> tuple[object, ...]:
+        document = parse_document(Path("policy.yaml"), text.encode("utf-8", "surrogatepass"))
+        places = {at: document.place(at) for at in document.values}
+        return document.value, places, document.findings
+
+    with_libyaml = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml, "__with_libyaml__", False)
+        assert read() == with_libyaml
