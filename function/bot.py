@@ -7,14 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 
-from function.answers import guide
 from function.answers.inline import article, articles
-from function.answers.limits import limit_sentence
 from function.answers.replies import question, reply
+from function.answers.sentences import about, say, say_limit
 from function.calculator import Answer, Reader, calculate, read_program
 from function.errors import Busy, TooMany, Undelivered
 from function.observability import events
-from function.parts import Parts, parts
+from function.parts import Parts
 from function.program import (
     Program,
     uses,
@@ -112,15 +111,15 @@ class Bot:
             case "mode":
                 return Reply(self._mode(request))
             case action:
-                return Reply(guide.about(action, self._sandbox.policy, self._identity.username))
+                return Reply(about(action, self._sandbox.policy, self._identity.username))
 
     def explain(self, error: Busy | Undelivered) -> Parts:
         """What to say to a person whose request could not be answered."""
         if isinstance(error, Undelivered):
-            return guide.FILE_LATER
+            return say("file_later")
         if isinstance(error, TooMany):
             events.emit("limited", reason=error.reason)
-        return parts(limit_sentence(error.reason, self._sandbox.policy))
+        return say_limit(error.reason, self._sandbox.policy)
 
     def results(self, query: InlineQuery) -> Results:
         """What to show for an inline query, within two seconds. Raises Busy.
@@ -140,7 +139,7 @@ class Bot:
             answer = running.result(INLINE_SECONDS)
         except TimeoutError:
             running.cancel()
-            return Results((article(guide.TOO_SLOW),))
+            return Results((article(say("too_slow")),))
         except TooMany as error:
             return Results((article(self.explain(error)),))
         constant = answer.outcome.kind == "ok" and CONSTANT_NAMES.issuperset(
@@ -170,11 +169,11 @@ class Bot:
 
     def _run_file(self, request: Request) -> Reply:
         if self._fetch is None:
-            return Reply(guide.SEND_AS_TEXT)
+            return Reply(say("no_files"))
         try:
             text = self._fetch(request.text, self._sandbox.policy.limits.source_bytes)
         except ValueError:
-            return Reply(guide.NOT_A_PROGRAM)
+            return Reply(say("no_program"))
         return self._run(request, text)
 
     def _calculate(
@@ -201,10 +200,10 @@ class Bot:
 
     def _mode(self, request: Request) -> Parts:
         if not request.address.private:
-            return guide.MODE_IS_PRIVATE
+            return say("mode_is_private")
         compact = self._store.get(_mode_key(request)) is None
         self._store.set(_mode_key(request), "compact" if compact else "", MODE_SECONDS)
-        return guide.mode_message(compact)
+        return say("mode_compact" if compact else "mode_full")
 
 
 def _mode_key(request: Request) -> str:

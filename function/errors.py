@@ -12,7 +12,7 @@ Reason = Literal["busy", "unavailable", "updates", "leased", "user_concurrent", 
 class Busy(Exception):
     """A request cannot be answered now.
 
-    `reason` is a key of the sentences in answers/limits.py; `retry_after` is in seconds.
+    `reason` is a key of the limits in answers/sentences.toml; `retry_after` is in seconds.
     """
 
     def __init__(self, reason: Reason, retry_after: int = 2) -> None:

@@ -27,6 +27,12 @@ def parts(*pieces: str | Part) -> Parts:
     return tuple(Part("", each) if isinstance(each, str) else each for each in pieces)
 
 
+def marked(sentence: str) -> Parts:
+    """A sentence of ours in parts: code stands in `backticks`."""
+    pieces = enumerate(sentence.split("`"))
+    return parts(*(code(piece) if index % 2 else piece for index, piece in pieces if piece))
+
+
 def text_of(pieces: Iterable[Part]) -> str:
     """The text without its formatting."""
     return "".join(piece.text for piece in pieces)

@@ -2,7 +2,8 @@
 
 import hashlib
 
-from function.answers.replies import PICTURES_ELSEWHERE, has_value, lines, render
+from function.answers.replies import has_value, lines, render
+from function.answers.sentences import say
 from function.calculator import Answer
 from function.parts import Parts, code, parts, text_of
 from function.telegram.lengths import MESSAGE_UNITS, beginning, units
@@ -21,7 +22,7 @@ def articles(answer: Answer, policy: Policy) -> tuple[Article, ...]:
     output, program = answer.output, answer.expression
     texts = [f"{output} = {program}", f"{program} = {output}", output]
     if answer.outcome.pictures and output:
-        return (article(lines([render(answer, policy, compact=True), PICTURES_ELSEWHERE])),)
+        return (article(lines([render(answer, policy, compact=True), say("pictures_elsewhere")])),)
     if not has_value(answer) or units(texts[0]) > MESSAGE_UNITS:
         return (article(render(answer, policy, compact=True)),)
     warning = text_of(answer.hint)

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable
 
-from function.answers.limits import limit_sentence
+from function.answers.sentences import say, say_limit
 from function.calculator import Answer
-from function.parts import Parts, code, parts, text_of
+from function.parts import Parts, code, marked, parts, text_of
 from function.telegram.lengths import CAPTION_UNITS, MESSAGE_UNITS, cut, units
 from function.telegram.types import Reply
 from sandbox import Policy
 
 NOTE_UNITS = 600  # the longest error, hint or refusal
 REFUSALS_SHOWN = 3
-PICTURES_ELSEWHERE = parts("It drew a picture, which I can show in a chat with me.")
 
 
 def reply(answer: Answer, policy: Policy, *, compact: bool = False) -> Reply:
@@ -30,8 +29,7 @@ def reply(answer: Answer, policy: Policy, *, compact: bool = False) -> Reply:
 def question(answer: Answer) -> Reply:
     """What a program printed that has no line left for `input`, for the user to answer."""
     printed = [(code(cut(answer.output, MESSAGE_UNITS // 2, answer.end, answer.omitted)),)]
-    waits = parts("The program waits for input: send it a line, or several.")
-    return Reply(lines([*(printed if answer.output else []), waits]), asks=True)
+    return Reply(lines([*(printed if answer.output else []), say("waits")]), asks=True)
 
 
 def render(
@@ -49,7 +47,7 @@ def render(
     notes = [_cut(note) for note in (*_verdict(answer, policy), answer.hint) if note]
     if not answer.output:
         if answer.outcome.kind == "ok" and not with_pictures:
-            notes.insert(0, PICTURES_ELSEWHERE if answer.outcome.pictures else parts("No output."))
+            notes.insert(0, say("pictures_elsewhere" if answer.outcome.pictures else "no_output"))
         return lines(notes)
     room -= sum(units(text_of(note)) + 1 for note in notes)
     shown = cut(answer.output, room, answer.end, answer.omitted)
@@ -94,7 +92,7 @@ def _verdict(answer: Answer, policy: Policy) -> list[Parts]:
         case "rejected":
             return _refusal(answer)
         case kind:
-            return [parts(limit_sentence(kind, policy))]
+            return [say_limit(kind, policy)]
 
 
 def _syntax_error(answer: Answer) -> str:
@@ -108,19 +106,13 @@ def _refusal(answer: Answer) -> list[Parts]:
     first, *others = answer.violations
     if not others:
         line = f"line {first.line}: " if first.line > 1 else ""
-        return [parts(f"Not run: {line}", *_named(first.message))]
-    notes = [parts(f"Not run:\nline {first.line}: ", *_named(first.message))]
+        return [parts(f"Not run: {line}", *marked(first.message))]
+    notes = [parts(f"Not run:\nline {first.line}: ", *marked(first.message))]
     # What is allowed instead stands behind a semicolon, and is said once.
     notes += [
-        parts(f"line {each.line}: ", *_named(each.message.partition(";")[0]))
+        parts(f"line {each.line}: ", *marked(each.message.partition(";")[0]))
         for each in others[: REFUSALS_SHOWN - 1]
     ]
     if len(answer.violations) > REFUSALS_SHOWN:
         notes.append(parts(f"… and {len(answer.violations) - REFUSALS_SHOWN} more."))
     return notes
-
-
-def _named(message: str) -> Parts:
-    """A violation's message in parts: names of the program stand in backticks, and hold none."""
-    pieces = enumerate(message.split("`"))
-    return parts(*(code(piece) if index % 2 else piece for index, piece in pieces if piece))

@@ -9,7 +9,7 @@ from typing import Any
 
 import falcon
 
-from function.answers.guide import EXAMPLES
+from function.answers.sentences import EXAMPLES
 from function.settings import Settings
 from function.telegram.types import Identity
 from sandbox import Policy, Sandbox

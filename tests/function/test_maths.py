@@ -5,7 +5,7 @@ import json
 import pytest
 from falcon import testing
 
-from function.answers.guide import about
+from function.answers.sentences import about
 from function.app import create_app
 from function.parts import text_of
 from function.settings import Settings
