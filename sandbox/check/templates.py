@@ -136,18 +136,20 @@ class Templates:
                 calls[call.func.id].append(call)
         found = {}
         for function in self._nodes.get(ast.FunctionDef, ()):
-            its = calls[function.name]
-            is_alone = len(self._scopes.bound[function.name]) == 1 and not function.decorator_list
+            its, parameters = calls[function.name], function.args.args
+            is_plain = not (function.decorator_list or function.args.posonlyargs)
             if (
-                is_alone
+                is_plain
+                and len(self._scopes.bound[function.name]) == 1
                 and self._scopes.is_sure(function)
                 and self._uses[function.name] == {call.func for call in its}
             ):
-                parameters, defaults = function.args.args, function.args.defaults
-                for index, parameter in enumerate(parameters, -len(parameters)):
-                    default = defaults[index] if -index <= len(defaults) else None
-                    at = index + len(parameters)
-                    found[parameter] = [_given(call, at, parameter.arg, default) for call in its]
+                defaults = [None] * (len(parameters) - len(function.args.defaults))
+                defaults += function.args.defaults
+                for index, (parameter, default) in enumerate(
+                    zip(parameters, defaults, strict=True)
+                ):
+                    found[parameter] = [_given(call, index, parameter.arg, default) for call in its]
         return found
 
 

@@ -195,6 +195,8 @@ REFUSED = [
     ("format", "def f(t): return t.^format(1)\nf('{}')\nf(**x)", "format"),
     ("format", "def f(t='{0.real}'): return t.^format(1)\nf()", "format"),
     ("format", "def f(a, t): return t.^format(1)\nf(t=x, a='{}')", "format"),
+    ("format", "def f(a, /, t): return t.^format(1)\nf('{}', x)", "format"),
+    ("format", "def f(t=x, /, **a): return t.^format(1)\nf(t='{}')", "format"),
     ("format", "@d\ndef f(t): return t.^format(1)\nf('{}')", "format"),
     ("format", "def f(t):\n    t = x\n    return t.^format(1)\nf('{}')", "format"),
     ("format", "def f(*t): return t.^format(1)\nf('{}')", "format"),
