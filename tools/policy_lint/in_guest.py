@@ -92,17 +92,11 @@ def _views(given: dict[str, Any], closed: frozenset[str]) -> tuple[dict[str, Any
         return views, missing
 
 
-def _attributes(thing: object) -> dict[str, object]:
-    """What can be read by a dot: of an object also what its class and its bases hold."""
-    holders: list[object] = [thing]
-    if isinstance(thing, type):
-        holders = list(type.mro(thing))
-    elif not isinstance(thing, types.ModuleType):
-        holders += type(thing).__mro__
-    found: dict[str, object] = {}
-    for holder in reversed(holders):
-        found.update(getattr(holder, "__dict__", {}))
-    return found
+def _holders(thing: object) -> list[object]:
+    """Whose attributes can be read by a dot: of an object also those of its class and the bases."""
+    if isinstance(thing, types.ModuleType):
+        return [thing]
+    return list(type.mro(thing)) if isinstance(thing, type) else [thing, *type(thing).__mro__]
 
 
 class _Reach:
@@ -118,40 +112,46 @@ class _Reach:
 
     def walk(self, start: str, view: Any) -> None:
         """Follow the attributes of a module's view to what programs must not have."""
-        by_text = self.question["by_text"].get(start, "").split()
         given = self.question["given"][start]
-        closed = {  # which the view leaves out
+        left_out = {  # of the view
             name: value
             for name, value in vars(sys.modules[start]).items()
             if name in self.closed and (given is None or name in given)
         }
-        seen = {id(view)}
+        walked: set[int] = set()
         waiting: list[tuple[list[str], object]] = [([start], view)]
+        waiting.append(([start], types.SimpleNamespace(**left_out)))
         for path, thing in waiting:
-            held = _attributes(thing) | (closed if thing is view else {})
-            for name, value in held.items():
-                self.names.add(name)
-                if name.startswith("__"):
+            for holder in _holders(thing):
+                if id(holder) in walked:
                     continue
-                here = [*path, name]
-                what = self.what(value)
-                if not what and len(here) == 2 and name in by_text:
-                    what = "a way by text"
-                if not {name, f"{start}.{name}"}.isdisjoint(self.closed):
-                    if not what and len(here) <= _HOPS and _is_own_function(value, name, start):
-                        self.refused.setdefault(name, ".".join(here))
-                elif what:
-                    self.open.append([here, what])
-                elif id(value) not in seen and len(here) <= _HOPS:
-                    seen.add(id(value))
-                    waiting.append((here, value))
+                walked.add(id(holder))
+                for name, value in getattr(holder, "__dict__", {}).items():
+                    self.names.add(name)
+                    here = [*path, name]
+                    if name[:2] != "__" and self.leads_on(here, value) and len(here) <= _HOPS:
+                        waiting.append((here, value))
+
+    def leads_on(self, path: list[str], value: object) -> bool:
+        """Note what is open or refused there; whether neither is."""
+        start, name = path[0], path[-1]
+        what = self.what(value)
+        if len(path) == 2 and name in self.question["by_text"].get(start, "").split():
+            what = what or "a way by text"
+        if {name, f"{start}.{name}"}.isdisjoint(self.closed):
+            if what:
+                self.open.append([path, what])
+            return not what
+        self.names.update(getattr(value, "__dict__", ()))
+        if not what and len(path) <= _HOPS and _is_own_function(value, name, start):
+            self.refused.setdefault(name, ".".join(path))
+        return False
 
     def what(self, value: object) -> str:
         """What an object is that no program should have; empty for others."""
-        if isinstance(value, types.ModuleType):  # a view is of a class of its own
-            is_given = (
-                value.__name__ in self.question["given"] or type(value) is not types.ModuleType
-            )
+        if isinstance(value, types.ModuleType):
+            is_view = type(value) is not types.ModuleType
+            is_given = is_view or value.__name__ in self.question["given"]
             return "" if is_given else f"the module {value.__name__}"
         if id(value) in self.dangerous:
             return self.dangerous[id(value)]
@@ -165,4 +165,4 @@ def _is_own_function(value: object, name: str, module: str) -> bool:
     """Whether an attribute is a public function of a module or of a class in it."""
     holder = getattr(value, "__objclass__", value)  # a method of a class in C has no module
     home = str(getattr(holder, "__module__", ""))  # _heapq, of a function in C of heapq
-    return callable(value) and not name.startswith("_") and home.lstrip("_") == module
+    return callable(value) and name[0] != "_" and home.lstrip("_") == module

@@ -25,6 +25,7 @@ attr-refuses (error): A dangerous attribute that an allowed module gives for pla
     Cure: Delete the entry; or write it with its module: `statistics.itemgetter`.
 """
 
+import functools
 import os
 import sys
 from collections.abc import Iterator
@@ -44,7 +45,6 @@ from tools.policy_lint.subject import Subject
 
 def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     """Open paths to what is not allowed; entries that refuse too much, or nothing."""
-    known = _known()  # 10 ms, while guests run
     try:
         answers = [subject.guests.explored]
     except SandboxUnavailable:
@@ -65,7 +65,7 @@ def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
             message = f"{name} refuses honest programs, such as {answer['refused'][name]}"
             yield subject.finding("attr-refuses", ("dangerous_attrs", name), message, "delete it")
     if len(answers) == 2:
-        yield from _unknown(subject, policy, answers, known)
+        yield from _unknown(subject, policy, answers)
 
 
 def _open(
@@ -83,17 +83,17 @@ def _open(
         yield subject.finding("import-exposes", ("dangerous_attrs",), message, cure, name)
 
 
-def _unknown(
-    subject: Subject, policy: Policy, answers: list[dict[str, Any]], known: set[str]
-) -> Iterator[Finding]:
-    seen = known.union(*(answer["seen"] for answer in answers))
-    near = known.union(*(answer["near"] for answer in answers))
+def _unknown(subject: Subject, policy: Policy, answers: list[dict[str, Any]]) -> Iterator[Finding]:
+    seen = {name for kind in INTROSPECTION for name in dir(kind)} | REVEALING.keys()
+    seen |= sys.stdlib_module_names | {*KNOWN["names"]["elsewhere"].split()}
+    seen = seen.union(*(answer["seen"] for answer in answers))
+    near = seen.union(*(answer["near"] for answer in answers))
     for field, rule in (("dangerous_names", "name-unknown"), ("dangerous_attrs", "attr-unknown")):
         for entry in subject.entries(field):
             module, _, name = entry.rpartition(".")
-            if name not in seen:
-                message = f"nothing is called {name}"
-                cure = did_you_mean(name, HARMLESS ^ near, "delete it")
+            if name not in seen and name not in _known():
+                message, known = f"nothing is called {name}", HARMLESS ^ (near | _known())
+                cure = did_you_mean(name, known, "delete it")
                 yield subject.finding(rule, (field, entry), message, cure)
             elif module and module not in {*policy.allowed_imports, *sys.stdlib_module_names}:
                 message = f"{module} is not in allowed_imports"
@@ -101,13 +101,12 @@ def _unknown(
                 yield subject.finding(rule, (field, entry), message, cure)
 
 
+@functools.cache
 def _known() -> set[str]:
-    """What the interpreter's own objects have, and the names of the standard library's modules."""
-    holders: list[Any] = [*INTROSPECTION]
-    holders += [sys.modules[name] for name in {*sys.modules} & sys.stdlib_module_names]
-    holders += [k for holder in holders for k in vars(holder).values() if isinstance(k, type)]
-    names = {name for holder in holders for name in dir(holder)} | REVEALING.keys()
+    """What else there is: in modules that are imported here, and the standard library's files."""
+    holders = [sys.modules[name] for name in {*sys.modules} & sys.stdlib_module_names]
+    kinds = (k for holder in holders for k in vars(holder).values() if isinstance(k, type))
     library = Path(os.__file__).parent
     packages = (library / name for name in sys.stdlib_module_names - {"test", "idlelib"})
     submodules = {file.stem for package in packages for file in package.glob("*.py")}
-    return names | submodules | sys.stdlib_module_names | {*KNOWN["names"]["elsewhere"].split()}
+    return submodules.union(*map(dir, (*holders, *kinds)))
