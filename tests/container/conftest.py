@@ -73,8 +73,20 @@ def image() -> str:
     """The image's name."""
     if shutil.which("docker") is None:
         pytest.fail("These tests need a Docker engine and its client: install docker.io")
-    docker("build", "--network=host", f"--build-arg=BASE={BASE}", f"--tag={IMAGE}", str(ROOT))
-    return IMAGE
+    return built(IMAGE)
+
+
+@pytest.fixture(scope="session")
+def maths_image(image: str) -> str:
+    """The name of the image with algebra, arrays and plots."""
+    return built(f"{image}-maths", "--build-arg=MATHS=1")
+
+
+def built(name: str, *arguments: str) -> str:
+    """Build the image under a name, and return that."""
+    base = f"--build-arg=BASE={BASE}"
+    docker("build", "--network=host", base, *arguments, f"--tag={name}", str(ROOT))
+    return name
 
 
 def compose_service() -> dict[str, Any]:
@@ -178,7 +190,12 @@ def start(image: str, tmp_path: Path) -> Iterator[Start]:
     """Return a function that runs a container as compose does, with more flags if given."""
     names = []
 
-    def run(*more: str, config: dict[str, str] | None = None, ready: bool = True) -> Container:
+    def run(
+        *more: str,
+        config: dict[str, str] | None = None,
+        ready: bool = True,
+        image: str = image,
+    ) -> Container:
         name = f"calcubot-test-{os.getpid()}-{len(names)}"
         policy, secret = tmp_path / f"{name}.yaml", tmp_path / f"{name}.json"
         shutil.copy(ROOT / "policy.yaml", policy)

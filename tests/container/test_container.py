@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from function import __version__
+from tests.conftest import message
 from tests.container.conftest import (
     BASE,
     IMAGE,
+    KNOWN,
     Start,
     compose_command,
     compose_service,
@@ -22,6 +24,7 @@ from tests.container.conftest import (
     health,
     output_of,
 )
+from tests.faults.parts import overload
 from tools.serve import ROOT
 
 pytestmark = [pytest.mark.container, pytest.mark.timeout(900)]
@@ -136,6 +139,25 @@ def test_the_sandboxs_own_tests_pass_inside(image: str, tmp_path: Path) -> None:
     tests = ["/opt/tests/bin/python", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-q"]
     report = docker(*run, *tests, "--numprocesses=2", "tests/sandbox")
     assert " passed" in report
+
+
+def test_with_libraries_it_answers_and_draws_within_its_memory(
+    start: Start, maths_image: str
+) -> None:
+    container = start("--memory=3584M", image=maths_image, ready=False)
+    container.answers(within=30 * overload())
+    question = "integrate(sin(x)**2, x)"
+    assert container.ask(question) == f"x/2 - sin(x)*cos(x)/2 = {question}"
+    drawing = message("plt.plot([1, 2])\nplt.title('汉字 ひらがな 한국어')")
+    url = f"{container.url()}/message"
+    answer = container.http.request("POST", url, json=drawing, headers=KNOWN).json()
+    assert len(answer["pictures"]) == 1
+    assert "caption" not in answer  # which would tell signs that no font has
+    libraries = container.get("/health")["sandbox"]["libraries"]
+    assert libraries["serving"] is True
+    assert {"uid", "landlock", "seccomp"} <= libraries["layers"].keys()
+    used = docker("stats", "--no-stream", "--format={{.MemUsage}}", container.name)
+    assert float(used.partition("MiB")[0]) < 300, used
 
 
 @pytest.mark.parametrize(
