@@ -1,6 +1,7 @@
 """What the bot keeps of a user in a chat: the last answer, and a program that waits for input."""
 
 import json
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from function.state.store import Texts
@@ -17,31 +18,31 @@ class Question(NamedTuple):
     stdin: str
 
 
+@dataclass(frozen=True)
 class Sessions:
     """What is kept, by chat and user. May be used from any thread."""
 
-    def __init__(self, texts: Texts) -> None:
-        self._texts = texts
+    texts: Texts
 
     def last_answer(self, request: Request) -> str:
         """The last answer as a literal of Python; "" for none."""
-        return self._texts.get(_key("last", request)) or ""
+        return self.texts.get(_key("last", request)) or ""
 
     def keep_answer(self, request: Request, value: str) -> None:
         """Keep an answer, or with "" that the last one was nothing to go on with."""
-        self._texts.set(_key("last", request), value, ANSWER_SECONDS)
+        self.texts.set(_key("last", request), value, ANSWER_SECONDS)
 
     def ask(self, request: Request, question: Question) -> None:
         """Remember what the user is asked."""
-        self._texts.set(_key("question", request), json.dumps(question), QUESTION_SECONDS)
+        self.texts.set(_key("question", request), json.dumps(question), QUESTION_SECONDS)
 
     def forget_question(self, request: Request) -> None:
         """The question is answered, or no longer of interest."""
-        self._texts.set(_key("question", request), "", 0)
+        self.texts.set(_key("question", request), "", 0)
 
     def question(self, request: Request) -> Question | None:
         """What the user was asked; None for nothing."""
-        kept = self._texts.get(_key("question", request))
+        kept = self.texts.get(_key("question", request))
         match json.loads(kept) if kept else None:
             case [str(program), str(stdin)]:
                 return Question(program, stdin)

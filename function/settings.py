@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,11 +32,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that is configured. An empty text stands for what is not set.
-
-    `webhook_secret`, if any, must come with every update; one of `gateway_secrets`, which are that
-    and the token, with what a gateway forwards.
-    """
+    """Everything that is configured. An empty text stands for what is not set."""
 
     config_path: Path = Path("/secrets/config.json")
     policy_path: Path = ROOT / "policy.yaml"
@@ -44,9 +41,13 @@ class Settings:
     store: str = ""
     metrics: tuple[str, int] | None = None  # host and port
     token: str = field(default="", repr=False)
-    webhook_secret: str = field(default="", repr=False)
-    gateway_secrets: tuple[str, ...] = field(default=(), repr=False)
+    webhook_secret: str = field(default="", repr=False)  # must come with every update
     bot_username: str = ""
+
+    @cached_property
+    def gateway_secrets(self) -> tuple[str, ...]:
+        """What a gateway may offer: the webhook's secret, or the token."""
+        return tuple(filter(None, (self.webhook_secret, self.token)))
 
     @property
     def bot_id(self) -> int | None:
@@ -83,7 +84,6 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         metrics=(host, int(port)) if metrics else None,
         token=token,
         webhook_secret=webhook_secret,
-        gateway_secrets=tuple(filter(None, (webhook_secret, token))),
         bot_username=secrets["BOT_USERNAME"].lstrip("@").lower(),
     )
 

@@ -1,6 +1,7 @@
 """Each message once: repeats get the first one's answer, and an edit counts if the text changed."""
 
 import hashlib
+from dataclasses import dataclass
 
 from function.bot import Bot
 from function.delivery.kept import decode, encode
@@ -14,13 +15,13 @@ ANSWER_SECONDS = 7200  # from the last try; Telegram puts the next off for an ho
 EDIT_SECONDS = 86400
 
 
+@dataclass(frozen=True)
 class Deduplication:
     """Answers updates from any thread, at any replica, and works each message out once."""
 
-    def __init__(self, bot: Bot, texts: Texts, leases: Leases) -> None:
-        self._bot = bot
-        self._texts = texts
-        self._leases = leases
+    bot: Bot
+    texts: Texts
+    leases: Leases
 
     def answer(self, update: Json) -> Json | None:
         """Return the call that answers an update with an integer `update_id`; None: it needs none.
@@ -28,12 +29,12 @@ class Deduplication:
         A repeat that comes meanwhile waits. Raises Busy and Undelivered, and then answers the
         update when it comes again.
         """
-        request = self._bot.read(update)
+        request = self.bot.read(update)
         if isinstance(request, InlineQuery):
-            return calls.answer_inline_query(request.id, self._bot.results(request))
+            return calls.answer_inline_query(request.id, self.bot.results(request))
         if request is None:
             return None
-        with self._leases.acquire(name_of(update)):
+        with self.leases.acquire(name_of(update)):
             reply = self.work_out(update, request)
             return calls.answer(request, reply) if reply else None
 
@@ -41,11 +42,11 @@ class Deduplication:
         """The reply to an update that was read already, and whose lease the caller holds."""
         key = name_of(update)
         try:
-            reply = decode(self._texts.get(key) or "")
+            reply = decode(self.texts.get(key) or "")
         except ValueError:  # nothing is kept, or by another version of this program
             reply = self._reply(key, request)
         if not (reply and reply.pictures):  # rather than kept, drawn again
-            self._texts.set(key, encode(reply), ANSWER_SECONDS)
+            self.texts.set(key, encode(reply), ANSWER_SECONDS)
         return reply
 
     def _reply(self, update: str, request: Request) -> Reply | None:
@@ -56,8 +57,8 @@ class Deduplication:
         ):
             events.emit("ignored", kind="unchanged edit")
             return None
-        reply = self._bot.reply(request)
-        self._texts.set(key, f"{fingerprint} {update}", EDIT_SECONDS)
+        reply = self.bot.reply(request)
+        self.texts.set(key, f"{fingerprint} {update}", EDIT_SECONDS)
         return reply
 
     def _is_changed(self, key: str, fingerprint: str, update: str) -> bool:
@@ -65,7 +66,7 @@ class Deduplication:
 
         The latter is an update whose worker died between the text and the answer.
         """
-        known = self._texts.get(key)
+        known = self.texts.get(key)
         if known is None:
             return False
         text, _, by = known.partition(" ")

@@ -1,6 +1,7 @@
 """POST /message and /inline: what a gateway forwards, and whose answers it sends on."""
 
 import base64
+from dataclasses import dataclass
 
 import falcon
 
@@ -15,23 +16,23 @@ from function.telegram.types import Json, Reply, Request
 from function.telegram.updates import read_gateway_query
 
 
+@dataclass(frozen=True)
 class Message:
     """Messages that a gateway forwards."""
 
-    def __init__(self, settings: Settings, bot: Bot) -> None:
-        self._secrets = settings.gateway_secrets
-        self._bot = bot
+    settings: Settings
+    bot: Bot
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer one message (https://core.telegram.org/bots/api#message)."""
-        demand(self._secrets, *credentials(req))
-        request = self._bot.read({"message": read_object(req)})
+        demand(self.settings.gateway_secrets, *credentials(req))
+        request = self.bot.read({"message": read_object(req)})
         if not isinstance(request, Request):
             return respond(resp, EMPTY)
         try:
-            reply = self._bot.reply(request)
+            reply = self.bot.reply(request)
         except (Busy, Undelivered) as error:
-            reply = Reply(self._bot.explain(error))
+            reply = Reply(self.bot.explain(error))
         if reply is None:
             return respond(resp, EMPTY)
         body = gateway(calls.answer(request, Reply(reply.message, asks=reply.asks)))
@@ -44,23 +45,23 @@ class Message:
         return respond(resp, body)
 
 
+@dataclass(frozen=True)
 class Inline:
     """Inline queries that a gateway forwards."""
 
-    def __init__(self, settings: Settings, bot: Bot, delivery: ApiDelivery | None) -> None:
-        self._secrets = settings.gateway_secrets
-        self._bot = bot
-        self._delivery = delivery
+    settings: Settings
+    bot: Bot
+    delivery: ApiDelivery | None
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer one query; with DELIVERY=api by a call too, as the gateway sends nothing on."""
-        demand(self._secrets, *credentials(req))
+        demand(self.settings.gateway_secrets, *credentials(req))
         query = read_gateway_query(read_object(req))
         if query is None:
             raise falcon.HTTPBadRequest(title="inline_query_id and query must be given as text")
-        call = calls.answer_inline_query(query.id, self._bot.results(query))
-        if self._delivery:
-            self._delivery.make(call)
+        call = calls.answer_inline_query(query.id, self.bot.results(query))
+        if self.delivery:
+            self.delivery.make(call)
         respond(resp, gateway(call))
 
 

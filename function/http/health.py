@@ -1,6 +1,7 @@
 """GET /health, /health/ready, /health/live and /test: what probes and operators ask."""
 
 import platform
+from dataclasses import dataclass
 from importlib.metadata import version
 from ipaddress import ip_address
 
@@ -14,16 +15,14 @@ from function.state import Store
 from sandbox import PolicyWatch, Sandbox
 
 
+@dataclass(frozen=True)
 class Health:
     """Whether the service responds, whether programs can be run, and what is in force."""
 
-    def __init__(
-        self, settings: Settings, sandbox: Sandbox, store: Store, watch: PolicyWatch | None
-    ) -> None:
-        self._settings = settings
-        self._sandbox = sandbox
-        self._store = store
-        self._watch = watch
+    settings: Settings
+    sandbox: Sandbox
+    store: Store
+    watch: PolicyWatch | None
 
     def on_get_live(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Respond at all: a process that does not should be restarted."""
@@ -31,7 +30,7 @@ class Health:
 
     def on_get_ready(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Respond 503 while programs cannot be run: send no requests, it recovers by itself."""
-        serving = bool(self._sandbox.status().get("serving"))
+        serving = bool(self.sandbox.status().get("serving"))
         resp.status = falcon.HTTP_200 if serving else falcon.HTTP_503
         respond(resp, {"status": "ok" if serving else "failing"})
 
@@ -43,16 +42,16 @@ class Health:
         self.on_get_ready(req, resp)
         if not self._is_operator(req):
             return
-        policy = self._sandbox.policy
-        in_file = self._watch.status() if self._watch else {}
+        policy = self.sandbox.policy
+        in_file = self.watch.status() if self.watch else {}
         respond(
             resp,
             {
                 "status": "ok" if resp.status == falcon.HTTP_200 else "failing",
-                "open": not self._settings.webhook_secret,
+                "open": not self.settings.webhook_secret,
                 "policy": {"path": str(policy.path), "sha256": policy.sha256, **in_file},
-                "sandbox": self._sandbox.status(),
-                "store": self._store.status(),
+                "sandbox": self.sandbox.status(),
+                "store": self.store.status(),
                 "versions": {
                     "calcubot": __version__,
                     "python": platform.python_version(),
@@ -64,7 +63,7 @@ class Health:
         )
 
     def _is_operator(self, req: falcon.Request) -> bool:
-        if knows(self._settings.gateway_secrets, *credentials(req)):
+        if knows(self.settings.gateway_secrets, *credentials(req)):
             return True
         came_through = any(map(req.get_header, ("Forwarded", "X-Forwarded-For", "Via")))
         try:

@@ -6,6 +6,7 @@ accepted quietly, and a mistake of ours is logged and accepted too.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import falcon
 
@@ -16,24 +17,24 @@ from function.telegram.body import encode
 from function.telegram.types import Json
 
 
+@dataclass(frozen=True)
 class Webhook:
     """Updates from Telegram; `answer` returns the call that answers one, if any."""
 
-    def __init__(self, settings: Settings, answer: Callable[[Json], Json | None]) -> None:
-        self._secrets = tuple(filter(None, [settings.webhook_secret]))
-        self._token = settings.token
-        self._answer = answer
+    settings: Settings
+    answer: Callable[[Json], Json | None]
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer one update: in the response, or by calls of their own with DELIVERY=api."""
-        demand(self._secrets, req.get_header(SECRET_HEADER))
+        secret = self.settings.webhook_secret
+        demand([secret] if secret else [], req.get_header(SECRET_HEADER))
         update = read_object(req)
         if not isinstance(update.get("update_id"), int) or isinstance(update["update_id"], bool):
             raise falcon.HTTPBadRequest(title="update_id must be an integer")
         events.bind(update=update["update_id"])
         if (user := _user(update)) is not None:
-            events.bind(user=events.pseudonym(user, self._token))
-        call = self._answer(update)
+            events.bind(user=events.pseudonym(user, self.settings.token))
+        call = self.answer(update)
         if call is not None:
             resp.data, resp.content_type = encode(call)
 

@@ -51,9 +51,9 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
         metrics=("127.0.0.1", 9100),
         token=TOKEN,
         webhook_secret="s-1",
-        gateway_secrets=("s-1", TOKEN),
         bot_username="calc_bot",
     )
+    assert settings.gateway_secrets == ("s-1", TOKEN)
     assert settings.bot_id == 7100000001
 
 

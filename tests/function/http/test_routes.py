@@ -107,7 +107,7 @@ def test_an_update_must_come_with_the_secret(
 def test_a_gateway_must_know_the_secret_or_the_token(
     scripted: ScriptedSandbox, path: str, headers: dict[str, str], status: int
 ) -> None:
-    app = client(scripted, gateway_secrets=(SECRET, TOKEN))
+    app = client(scripted, webhook_secret=SECRET, token=TOKEN)
     body = message("2+2") | QUERY
     assert app.simulate_post(path, json=body, headers=headers).status_code == status
 
@@ -223,7 +223,7 @@ def test_a_mistake_of_ours_is_logged_without_the_text_and_taken(
 
 
 def test_health_tells_an_operator_more_than_anybody(scripted: ScriptedSandbox) -> None:
-    app = client(scripted, webhook_secret=SECRET, gateway_secrets=(SECRET, TOKEN))
+    app = client(scripted, webhook_secret=SECRET, token=TOKEN)
     from_here = app.simulate_get("/health", **LOCAL)
     assert from_here.json["open"] is False
     assert from_here.json["versions"]["calcubot"] == function.__version__
@@ -259,7 +259,7 @@ def test_what_is_refused_is_logged_once_with_what_joins_it(
     scripted: ScriptedSandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "calcubot")
-    app = client(scripted, webhook_secret=SECRET, gateway_secrets=(SECRET,))
+    app = client(scripted, webhook_secret=SECRET)
     for path in ("/webhook", "/message", "/inline", "/nowhere"):
         app.simulate_post(path, json=update("2+2"))
     [*refused] = [record.fields for record in caplog.records]  # type: ignore[attr-defined]

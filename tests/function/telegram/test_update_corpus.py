@@ -30,7 +30,6 @@ SECRET = "fixture_secret_Token-1"
 SETTINGS = Settings(
     token="7100000001:" + "A" * 35,
     webhook_secret=SECRET,
-    gateway_secrets=(SECRET,),
     bot_username="pycalc_demo_bot",
 )
 
