@@ -4,14 +4,14 @@ import ast
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Unpack
 
 from sandbox.check.checker import Violation, check, examine
 from sandbox.check.libraries import needs_libraries
 from sandbox.check.source import Unparsed, parse
-from sandbox.fork_server import program
 from sandbox.fork_server.outcome import Kind, Outcome
+from sandbox.fork_server.program import Options, encode
 from sandbox.fork_server.slots import Slots
 from sandbox.fork_server.supervisor import Supervisor
 from sandbox.fork_server.zygote_process import (
@@ -172,36 +172,21 @@ class Sandbox:
         self,
         source: str,
         tree: ast.Module | Unparsed | None = None,
-        *,
-        helpers: bool = False,
-        unchecked: bool = False,
-        echo_lines: bool = False,
-        stdin: str = "",
+        **options: Unpack[Options],
     ) -> Outcome:
         """Check a program and run it in a process of its own.
 
-        Takes any text, and what `parse` has made of it, if that is known; `stdin` holds the lines
-        that `input` reads, at most the policy's `input_bytes`; `echo_lines` is for a program whose
-        lines are all expressions, and prints the value of each, not of the last alone; `helpers`
-        binds nf and fact; `unchecked` leaves out the checker, the import guard and the reduced
-        builtins, so that the operating system's layers are alone. Never raises. A run whose zygote
-        dies, or whose guest is killed early from outside, is repeated once, as programs have no
-        side effects.
+        Takes any text, and what `parse` has made of it, if that is known. Never raises. A run whose
+        zygote dies, or whose guest is killed early from outside, is repeated once, as programs have
+        no side effects.
         """
         try:
-            options = {"helpers": helpers, "unchecked": unchecked, "echo_lines": echo_lines}
-            return self._run(source, tree, stdin, options)
+            return self._run(source, tree, options)
         except Exception as error:
             log.exception("a program could not be run")
             return Outcome("crashed", error=f"the sandbox failed: {type(error).__name__}")
 
-    def _run(
-        self,
-        source: str,
-        tree: ast.Module | Unparsed | None,
-        stdin: str,
-        options: Mapping[str, bool],
-    ) -> Outcome:
+    def _run(self, source: str, tree: ast.Module | Unparsed | None, options: Options) -> Outcome:
         waits_until = time.monotonic() + self._policy.limits.queue_seconds
         outcome = _unavailable("it is not started")
         tries = 2
@@ -209,9 +194,9 @@ class Sandbox:
             serving = self._serving
             if serving is None:
                 break
-            if not options["unchecked"]:
+            if not options.get("unchecked"):
                 violations, tree = examine(source, serving.policy, tree)
-                violations = violations or _too_much_input(stdin, serving.policy)
+                violations = violations or _too_much_input(options, serving.policy)
                 if violations:
                     return _refusal(violations)
             tree = tree or parse(source)
@@ -219,7 +204,7 @@ class Sandbox:
             if supervisor is None:
                 return Outcome("error", error="the libraries that this needs are out of order")
             process = supervisor.process
-            encoded = program.encode(source, tree, stdin=stdin, **options)
+            encoded = encode(source, tree, **options)
             try:
                 outcome = process.run(encoded, max(0.0, waits_until - time.monotonic()))
             except ZygoteGone as error:
@@ -266,7 +251,7 @@ def probe_zygote(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeR
 
     def run(source: str) -> Outcome:
         try:
-            return process.run(program.encode(source, unchecked=True), _PROBE_TIMEOUT)
+            return process.run(encode(source, unchecked=True), _PROBE_TIMEOUT)
         except (ZygoteGone, KilledFromOutside) as error:
             return _unavailable(str(error))
 
@@ -298,8 +283,9 @@ def _unavailable(reason: str) -> Outcome:
     return Outcome("unavailable", error=f"the sandbox cannot run programs now ({reason})")
 
 
-def _too_much_input(stdin: str, policy: Policy) -> list[Violation]:
-    size, limit = len(stdin.encode("utf-8", "surrogatepass")), policy.limits.input_bytes
+def _too_much_input(options: Options, policy: Policy) -> list[Violation]:
+    size = len(options.get("stdin", "").encode("utf-8", "surrogatepass"))
+    limit = policy.limits.input_bytes
     if size <= limit:
         return []
     message = f"the lines for `input` are too long: {size} bytes; at most {limit} may be sent"

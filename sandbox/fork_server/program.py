@@ -5,31 +5,46 @@ processor time than one that makes a syntax tree of it.
 """
 
 import ast
+from typing import TypedDict, Unpack
 
 from sandbox.check.source import Lines, Unparsed, parse
 from sandbox.fork_server import protocol
 
 
+class Options(TypedDict, total=False):
+    """How a program is run.
+
+    `stdin` holds the lines that `input` reads; `echo_lines` is for a program whose lines are all
+    expressions, and prints the value of each, not of the last alone; `helpers` binds nf and fact;
+    `unchecked` leaves out the checker, the import guard and the reduced builtins, so that the
+    operating system's layers are alone.
+    """
+
+    stdin: str
+    echo_lines: bool
+    helpers: bool
+    unchecked: bool
+
+
 def encode(
-    source: str,
-    tree: ast.Module | Unparsed | None = None,
-    *,
-    helpers: bool = False,
-    unchecked: bool = False,
-    echo_lines: bool = False,
-    stdin: str = "",
+    source: str, tree: ast.Module | Unparsed | None = None, **options: Unpack[Options]
 ) -> bytes:
     """Return what is written to a guest's descriptor 0, from any text.
 
-    `tree` is what `parse` has made of it, if that is known; `stdin` is what `input` reads. With
-    `echo_lines` the value of every statement is printed, which must be an expression in one line.
+    `tree` is what `parse` has made of it, if that is known.
     """
-    flags = protocol.HELPERS * helpers | protocol.UNCHECKED * unchecked
-    flags |= protocol.SEVERAL_LINES * ("\n" in source.strip())
     tree = tree or parse(source)
-    flags |= protocol.EVERY_LINE * echo_lines
-    pieces = ("", _expressions(source, tree)) if echo_lines else split(source, tree)
-    return protocol.pack_program(flags, *pieces, stdin)
+    flags = protocol.SEVERAL_LINES if "\n" in source.strip() else 0
+    if options.get("helpers"):
+        flags |= protocol.HELPERS
+    if options.get("unchecked"):
+        flags |= protocol.UNCHECKED
+    if options.get("echo_lines"):
+        flags |= protocol.EVERY_LINE
+        pieces = "", _expressions(source, tree)
+    else:
+        pieces = split(source, tree)
+    return protocol.pack_program(flags, *pieces, options.get("stdin", ""))
 
 
 def split(source: str, tree: ast.Module | Unparsed) -> tuple[str, str]:

@@ -49,6 +49,7 @@ from sandbox.fork_server import guest, protocol
 from sandbox.fork_server.module_views import module_views
 from sandbox.fork_server.stand_ins import lean_import
 from sandbox.kernel import confine, landlock
+from sandbox.kernel.libc import libc
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ _LAZY = ("_strptime", "_pylong", "unicodedata", *(f"encodings.{name}" for name i
 
 
 _fork = ctypes.PyDLL(None).fork
-_libc = ctypes.CDLL(None)
 _F_SETPIPE_SZ = 1031  # fcntl(2)
 _F_SETFL, _F_SETOWN, _F_SETSIG = 4, 8, 10
 _START_CPU_SECONDS = 60
@@ -105,7 +105,6 @@ class _Zygote:
             self.process = os.open("/proc/self", os.O_RDONLY)
         self.world = _world(config)
         self.prelude_names: list[str] = []
-        self.rlimits = tuple((which, limit) for which, limit in config["rlimits"])
         self.filter = bytes.fromhex(config["filter"]) or None
         self.ruleset: tuple[int, int] | None = None
         self.steps: list[tuple[confine.Step, ...]] = []  # by identity
@@ -124,9 +123,7 @@ class _Zygote:
 
     def warm_up(self) -> None:
         """Run the policy's own programs, each in a guest first, and what every guest runs."""
-        layers = self._layers(0)
-        layers.filter = bytes.fromhex(self.config["warm_up_filter"])
-        steps = confine.prepare(layers)
+        steps = self._steps(0, bytes.fromhex(self.config["warm_up_filter"]))
         self.prelude_names = run_prelude(
             self.world, self.config, lambda program: self._try_a_guest(steps, "prelude", program)
         )
@@ -155,7 +152,7 @@ class _Zygote:
         An empty text means absent. Raises confine.LayerError.
         """
         readable = _readable_paths(self.config["readable_paths"])
-        in_force = {"rlimits": f"{len(self.rlimits)} limits", "no_new_privs": "set"}
+        in_force = {"rlimits": f"{len(self.config['rlimits'])} limits", "no_new_privs": "set"}
         in_force["seccomp"] = f"{len(self.filter) // 8} instructions" if self.filter else ""
         if self.config["namespaces"]:
             confine.enter_namespaces(readable)
@@ -167,7 +164,7 @@ class _Zygote:
         if self.config["uid"] and os.geteuid() == 0:
             first = self.config["first_uid"]
             in_force["uid"] = f"{first} to {first + self.config['uid_count'] - 1}"
-        self.steps = [confine.prepare(self._layers(n)) for n in range(self.config["uid_count"])]
+        self.steps = [self._steps(n, self.filter) for n in range(self.config["uid_count"])]
         self._try_a_guest(self.steps[0])
         return in_force
 
@@ -190,8 +187,7 @@ class _Zygote:
                     _rehearse(layer, program, names, self.world)
                 os.write(3, b"{}")
             except confine.LayerError as error:
-                reason = str(error).removeprefix(f"{error.layer}: ")
-                os.write(3, json.dumps({"layer": error.layer, "reason": reason}).encode())
+                os.write(3, json.dumps({"layer": error.layer, "reason": error.reason}).encode())
             finally:
                 os._exit(0)
         os.close(theirs)
@@ -207,11 +203,11 @@ class _Zygote:
                 )
             raise confine.LayerError(failed.get("layer", layer), failed.get("reason", reason))
 
-    def _layers(self, identity: int) -> confine.Layers:
+    def _steps(self, identity: int, denied: bytes | None) -> tuple[confine.Step, ...]:
         uid = None
         if self.config["uid"] and os.geteuid() == 0:
             uid = self.config["first_uid"] + identity
-        return confine.Layers(self.rlimits, uid, self.ruleset, self.filter)
+        return confine.prepare(self.config["rlimits"], uid, self.ruleset, denied)
 
     def serve(self) -> bool:
         """Prepare guests and report their ends until nobody wants more and the last is gone.
@@ -311,7 +307,7 @@ class _Zygote:
         take_report, report = os.pipe2(os.O_NONBLOCK)
         take_status, status = os.pipe()
         # Where the user's budget for pipes is spent (pipe(7)), output is cut earlier.
-        _libc.fcntl(output, _F_SETPIPE_SZ, self.pipe_bytes)
+        libc.fcntl(output, _F_SETPIPE_SZ, self.pipe_bytes)
         self._seed()
         self.next = number % most, program, output, report
         pid = _fork()
@@ -474,9 +470,9 @@ def _end_with_the_function(control: _socket.socket) -> None:
     So whatever a module or a program does while this starts, it does not outlive the function. Not
     prctl(2)'s signal, which comes when the thread ends that started this process.
     """
-    _libc.fcntl(control.fileno(), _F_SETOWN, os.getpid())
-    _libc.fcntl(control.fileno(), _F_SETSIG, signal.SIGKILL)
-    _libc.fcntl(control.fileno(), _F_SETFL, os.O_ASYNC)
+    libc.fcntl(control.fileno(), _F_SETOWN, os.getpid())
+    libc.fcntl(control.fileno(), _F_SETSIG, signal.SIGKILL)
+    libc.fcntl(control.fileno(), _F_SETFL, os.O_ASYNC)
 
 
 def _start(control: _socket.socket) -> _Zygote | None:
@@ -503,7 +499,7 @@ def _start(control: _socket.socket) -> _Zygote | None:
         report = {"failed": "zygote", "reason": f"{type(error).__name__}: {error}"}
     gc.collect()
     gc.freeze()
-    _libc.fcntl(control.fileno(), _F_SETFL, 0)
+    libc.fcntl(control.fileno(), _F_SETFL, 0)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     control.send(protocol.pack_json(report))
     return None if "failed" in report else zygote

@@ -17,6 +17,7 @@ import struct
 from _socket import sethostname
 
 from sandbox.kernel import landlock
+from sandbox.kernel.libc import call, libc, syscall
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _SYS_SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SECCOMP_SET_MODE_FILTER = 1  # seccomp(2)
 
-_libc = ctypes.CDLL(None, use_errno=True)
 _NO_CAPABILITIES = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
 
 
@@ -48,38 +48,21 @@ class LayerError(Exception):
     def __init__(self, layer: str, reason: object) -> None:
         super().__init__(f"{layer}: {reason}")
         self.layer = layer
+        self.reason = str(reason)
 
 
-class Layers:
-    """What a guest gives up. None leaves a layer out: where the platform has none, or in a test.
+def prepare(
+    rlimits: Iterable[tuple[int, int]],
+    uid: int | None,
+    ruleset: tuple[int, int] | None,
+    filter: bytes | None,  # noqa: A002
+) -> tuple[Step, ...]:
+    """Return what leaves a process no right but to compute and to use descriptors 0 to 3.
 
-    `rlimits` are (resource, limit) pairs; `uid` is user and group at once; `ruleset` is a
-    Landlock descriptor with its ABI version; `filter` is a packed seccomp program.
-    """
-
-    def __init__(
-        self,
-        rlimits: tuple[tuple[int, int], ...] | None = None,
-        uid: int | None = None,
-        ruleset: tuple[int, int] | None = None,
-        filter: bytes | None = None,  # noqa: A002
-    ) -> None:
-        self.rlimits = rlimits
-        self.uid = uid
-        self.ruleset = ruleset
-        self.filter = filter
-
-
-def confine(layers: Layers) -> None:
-    """Leave the calling process no right but to compute and to use descriptors 0 to 3.
-
-    Raises LayerError.
-    """
-    apply(prepare(layers))
-
-
-def prepare(layers: Layers) -> tuple[Step, ...]:
-    """Return what `apply` has to do, made ahead: a guest that makes it itself costs twice as much.
+    `apply` does it; a guest that makes it itself costs twice as much. `rlimits` are (resource,
+    limit) pairs; `uid` is user and group at once; `ruleset` is a Landlock descriptor with its ABI
+    version; `filter` is a packed seccomp program. None leaves a layer out: where the platform has
+    none, or in a test.
 
     Order: descriptors, session, rlimits, ids, capabilities, parent-death signal (a change of uid
     clears it, prctl(2)), no_new_privs, Landlock, and seccomp last, as it denies what the others
@@ -87,31 +70,30 @@ def prepare(layers: Layers) -> tuple[Step, ...]:
     """
     zero = ctypes.c_ulong(0)
     steps: list[Step] = []
-    if layers.ruleset is not None and layers.ruleset[0] != 4:
-        steps.append(("descriptors", os.dup2, (layers.ruleset[0], 4, False)))
-    steps.append(("descriptors", os.closerange, (4 if layers.ruleset is None else 5, 1 << 20)))
-    steps.append(("session", _libc.setsid, ()))
-    for which, limit in layers.rlimits or ():
+    if ruleset is not None and ruleset[0] != 4:
+        steps.append(("descriptors", os.dup2, (ruleset[0], 4, False)))
+    steps.append(("descriptors", os.closerange, (4 if ruleset is None else 5, 1 << 20)))
+    steps.append(("session", libc.setsid, ()))
+    for which, limit in rlimits:
         # SIGXCPU at the soft limit; SIGKILL follows if that is ignored.
         hard = limit + 1 if which == resource.RLIMIT_CPU else limit
-        steps.append(("rlimits", _libc.setrlimit, (which, struct.pack("@LL", limit, hard))))
-    if layers.uid is not None:
-        uid = layers.uid
-        steps.append(("uid", _libc.setgroups, (0, None)))
-        steps.append(("uid", _libc.setresgid, (uid, uid, uid)))
-        steps.append(("uid", _libc.setresuid, (uid, uid, uid)))
-    steps.append(("capabilities", _libc.capset, _NO_CAPABILITIES))
+        steps.append(("rlimits", libc.setrlimit, (which, struct.pack("@LL", limit, hard))))
+    if uid is not None:
+        steps.append(("uid", libc.setgroups, (0, None)))
+        steps.append(("uid", libc.setresgid, (uid, uid, uid)))
+        steps.append(("uid", libc.setresuid, (uid, uid, uid)))
+    steps.append(("capabilities", libc.capset, _NO_CAPABILITIES))
     for layer, option, value in (
         ("parent-death signal", _PR_SET_PDEATHSIG, signal.SIGKILL),
         ("dumpable", _PR_SET_DUMPABLE, 0),
         ("no_new_privs", _PR_SET_NO_NEW_PRIVS, 1),
     ):
-        steps.append((layer, _libc.prctl, (option, ctypes.c_ulong(value), zero, zero, zero)))
-    if layers.ruleset is not None:
-        steps.append(("landlock", *landlock.restriction(4, layers.ruleset[1])))
+        steps.append((layer, libc.prctl, (option, ctypes.c_ulong(value), zero, zero, zero)))
+    if ruleset is not None:
+        steps.append(("landlock", *landlock.restriction(4, ruleset[1])))
         steps.append(("descriptors", os.close, (4,)))
-    if layers.filter is not None:
-        steps.append(("seccomp", *_installation(layers.filter)))
+    if filter is not None:
+        steps.append(("seccomp", *_installation(filter)))
     return tuple(steps)
 
 
@@ -120,9 +102,9 @@ def apply(steps: Iterable[Step]) -> None:
 
     It touches as few objects as it can: each page of memory that a guest touches is copied.
     """
-    for layer, call, arguments in steps:
+    for layer, step, arguments in steps:
         try:
-            failed = call(*arguments) == -1
+            failed = step(*arguments) == -1
         except (OSError, ValueError) as error:
             raise LayerError(layer, error) from error
         if failed:
@@ -134,26 +116,9 @@ def _installation(program: bytes) -> tuple[Callable[..., int], tuple[object, ...
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: unsigned short len, padding, struct sock_filter *filter.
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
-    call = ctypes.c_long(_SYS_SECCOMP[os.uname().machine])
+    number = ctypes.c_long(_SYS_SECCOMP[os.uname().machine])
     # The call takes three arguments; the fourth keeps the instructions in memory.
-    return _libc.syscall, (call, _SECCOMP_SET_MODE_FILTER, 0, header, instructions)
-
-
-def _layer(name: str, install: Callable[[], None]) -> None:
-    try:
-        install()
-    except (OSError, ValueError) as error:
-        raise LayerError(name, error) from error
-
-
-def _prctl(option: int, value: int) -> None:
-    _call(_libc.prctl, option, *(ctypes.c_ulong(number) for number in (value, 0, 0, 0)))
-
-
-def _call(function: Callable[..., int], *arguments: object) -> None:
-    if function(*arguments) < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+    return libc.syscall, (number, _SECCOMP_SET_MODE_FILTER, 0, header, instructions)
 
 
 def enter_namespaces(readable_paths: Iterable[str]) -> None:
@@ -165,18 +130,19 @@ def enter_namespaces(readable_paths: Iterable[str]) -> None:
     namespace, where an idle first process keeps it alive, and where all die with that one.
     Raises LayerError; the process may then be half moved and must not go on.
     """
-    _layer("namespaces", _unshare)
-    _layer("namespaces", _start_first_process)
-    _layer("namespaces", lambda: _change_root(readable_paths))
+    try:
+        _unshare()
+        _start_first_process()
+        _change_root(readable_paths)
+    except (OSError, ValueError) as error:
+        raise LayerError("namespaces", error) from error
 
 
 def _unshare() -> None:
     flags = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET
     uid, gid = os.geteuid(), os.getegid()
-    if uid == 0:
-        _call(_libc.unshare, flags)
-    else:
-        _call(_libc.unshare, flags | _CLONE_NEWUSER)
+    call(libc.unshare, flags if uid == 0 else flags | _CLONE_NEWUSER)
+    if uid != 0:
         for name, text in (
             ("setgroups", "deny"),  # user_namespaces(7): demanded before gid_map
             ("uid_map", f"{uid} {uid} 1"),
@@ -192,7 +158,7 @@ def _start_first_process() -> None:
     ours, theirs = os.pipe()
     if os.fork() == 0:
         try:
-            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            call(libc.prctl, _PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
             os.write(theirs, b"1")  # fails, and ends this process, if the zygote is gone already
             os.closerange(0, 1 << 20)
             while True:
@@ -225,13 +191,12 @@ def _change_root(readable_paths: Iterable[str]) -> None:
         _mount(os.fsencode(name), target, None, _MS_BIND | _MS_REC, None)
         shown.append(name)
     os.chdir(root)
-    _call(_libc.syscall, ctypes.c_long(_SYS_PIVOT_ROOT[os.uname().machine]), b".", b".")
-    _call(_libc.umount2, b".", _MNT_DETACH)
+    syscall(_SYS_PIVOT_ROOT[os.uname().machine], b".", b".")
+    call(libc.umount2, b".", _MNT_DETACH)
     os.chdir("/")
     attributes = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV
-    _call(
-        _libc.syscall,
-        ctypes.c_long(_SYS_MOUNT_SETATTR),
+    syscall(
+        _SYS_MOUNT_SETATTR,
         ctypes.c_int(_AT_FDCWD),
         b"/",
         ctypes.c_uint(_AT_RECURSIVE),
@@ -243,4 +208,4 @@ def _change_root(readable_paths: Iterable[str]) -> None:
 def _mount(
     source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: bytes | None
 ) -> None:
-    _call(_libc.mount, source, target, kind, ctypes.c_ulong(flags), data)
+    call(libc.mount, source, target, kind, ctypes.c_ulong(flags), data)

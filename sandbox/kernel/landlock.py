@@ -11,6 +11,8 @@ import os
 import stat
 import struct
 
+from sandbox.kernel.libc import libc, syscall
+
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,21 +35,11 @@ _KNOWN_BY_ABI = {
     9: (17, 2, 2),  # RESOLVE_UNIX
 }
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _syscall(number: int, *arguments: object) -> int:
-    result = int(_libc.syscall(ctypes.c_long(number), *arguments))
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return result
-
 
 def abi() -> int:
     """Return the kernel's Landlock ABI version, 0 where it has none or it is off at boot."""
     try:
-        return _syscall(
+        return syscall(
             _CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_CREATE_RULESET_VERSION)
         )
     except OSError:
@@ -63,7 +55,7 @@ def create_ruleset(readable_paths: Iterable[str], abi_version: int) -> int:
     known = max(version for version in _KNOWN_BY_ABI if version <= abi_version)
     rights = struct.pack("=QQQ", *((1 << count) - 1 for count in _KNOWN_BY_ABI[known]))
     size = 8 if known < 4 else 16 if known < 6 else 24
-    ruleset = _syscall(_CREATE_RULESET, rights, ctypes.c_size_t(size), ctypes.c_uint32(0))
+    ruleset = syscall(_CREATE_RULESET, rights, ctypes.c_size_t(size), ctypes.c_uint32(0))
     try:
         for path in readable_paths:
             _allow_reading(ruleset, path)
@@ -82,7 +74,7 @@ def _allow_reading(ruleset: int, path: str) -> None:
         is_directory = stat.S_ISDIR(os.fstat(parent).st_mode)
         access = _READ_FILE | _READ_DIR if is_directory else _READ_FILE
         rule = struct.pack("=Qi", access, parent)
-        _syscall(
+        syscall(
             _ADD_RULE,
             ctypes.c_int(ruleset),
             ctypes.c_int(_RULE_PATH_BENEATH),
@@ -100,4 +92,4 @@ def restriction(ruleset: int, abi_version: int) -> tuple[Callable[..., int], tup
     """
     flags = _LOG_SAME_EXEC_OFF if abi_version >= 7 else 0
     arguments = ctypes.c_long(_RESTRICT_SELF), ctypes.c_int(ruleset), ctypes.c_uint32(flags)
-    return _libc.syscall, arguments
+    return libc.syscall, arguments

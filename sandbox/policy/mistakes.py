@@ -240,7 +240,7 @@ def _report_choice(document: Document, at: At, value: str, known: list[str]) -> 
     kind = "group" if value.startswith("@") else "condition" if "(" in value else "system call"
     name, bracket, _ = value.partition("(")
     same = [one for one in known if bracket and one.partition("(")[0] == name]
-    cure = did_you_mean(value, same or known, "see sandbox/kernel/syscalls.py for the names")
+    cure = did_you_mean(value, same or known, "see sandbox/kernel/syscalls.ini for the names")
     document.report(at, "unknown-syscall", f"{value} is no {kind} that is known", cure)
 
 

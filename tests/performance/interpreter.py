@@ -28,14 +28,9 @@ def main() -> None:
     ruleset = None
     if abi:  # above the low descriptors, which confine() gives their places
         ruleset = fcntl.fcntl(landlock.create_ruleset(readable, abi), fcntl.F_DUPFD, 10), abi
-    confine.confine(
-        confine.Layers(
-            rlimits=tuple((which, limit) for which, limit in config["rlimits"]),
-            uid=config["first_uid"] if os.geteuid() == 0 else None,
-            ruleset=ruleset,
-            filter=bytes.fromhex(config["filter"]),
-        )
-    )
+    uid = config["first_uid"] if os.geteuid() == 0 else None
+    program = bytes.fromhex(config["filter"])
+    confine.apply(confine.prepare(config["rlimits"], uid, ruleset, program))
     guest.main(world)
 
 

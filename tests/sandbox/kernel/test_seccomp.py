@@ -310,8 +310,8 @@ def machine_code(code):
     function.memory = memory  # or it is unmapped before the call
     return function(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
 def install(program):
-    call, arguments = confine._installation(program)
-    confine._call(call, *arguments)
+    step, arguments = confine._installation(program)
+    confine.call(step, *arguments)
 program = bytes.fromhex(sys.stdin.read())
 if program:
     libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS

@@ -306,7 +306,7 @@ MISTAKES = [
     ("- ptrace", "- ^ptrce", "unknown-syscall", "did you mean ptrace?"),
     ("'@keyring'", "^'@keyrings'", "unknown-syscall", "did you mean @keyring?"),
     ("prlimit64(set)", "^prlimit64(write)", "unknown-syscall", "did you mean prlimit64(set)?"),
-    ("- ptrace", "- ^zzzzzz", "unknown-syscall", "sandbox/kernel/syscalls.py"),
+    ("- ptrace", "- ^zzzzzz", "unknown-syscall", "sandbox/kernel/syscalls.ini"),
     ("first_uid: 5000", "first_uid: ^4294967293", "limits-contradict", "lower first_uid"),
 ]  # fmt: skip
 

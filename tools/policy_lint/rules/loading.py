@@ -70,7 +70,7 @@ essential-layer (error): A layer without which nothing holds a program is not re
 unknown-syscall (error): A system call, group or condition that nobody knows
     A misspelt call would not be denied.
     Example: - ptrce
-    Cure: Write the name as in syscalls.py (groups) or seccomp.py (conditions) of sandbox/kernel/.
+    Cure: Write the name as in syscalls.ini (groups) or seccomp.py (conditions) of sandbox/kernel/.
 
 limits-contradict (error): Two limits contradict each other
     One of the two could never be reached, or not be kept.
