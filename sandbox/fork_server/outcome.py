@@ -3,7 +3,7 @@
 import os
 import signal
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sandbox.check.checker import Violation
 from sandbox.fork_server import protocol
@@ -39,8 +39,7 @@ class Outcome:
     pictures: tuple[Picture, ...] = ()
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """A guest's own word, which need not be true: shown to its user, it decides nothing else."""
 
     kind: Reported
@@ -51,8 +50,7 @@ class Report:
     picture_bytes: int = 0
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(NamedTuple):
     """The kernel's word, through the zygote, on a guest that ended without a report."""
 
     status: int
@@ -95,36 +93,39 @@ def read_report(data: bytes, policy: Policy) -> Report:
     )
 
 
-def read_ending(data: bytes) -> Ending:
-    """Return what the zygote wrote of a guest's end."""
-    return Ending(*protocol.ENDING.unpack(data))
-
-
 def outcome_of(
     word: Report | Ending, output: bytes, wall_seconds: float, policy: Policy
 ) -> Outcome:
     """Return the outcome of a program that wrote `output`, with its pictures at the end."""
-    kind, error = _judge(word, policy) if isinstance(word, Ending) else (word.kind, word.error)
-    drawn = word.picture_bytes if isinstance(word, Report) else 0
+    if isinstance(word, Ending):
+        kind, error = _judge(word, policy)
+        drawn, ends_empty = 0, False
+    else:
+        kind, error, drawn, ends_empty = word.kind, word.error, word.picture_bytes, word.ends_empty
     end_of_text = max(len(output) - drawn, 0)
     pictures, left_out = _pictures(output[end_of_text:])
-    limit = {
-        "cpu_limit": f"computed longer than {policy.rlimits.cpu_seconds} s",
-        "wall_limit": f"ran longer than {policy.limits.wall_seconds} s",
-        "memory_limit": f"needed more than {policy.rlimits.address_space_mib} MiB of memory",
-        "output_limit": f"printed more than {policy.limits.output_bytes} bytes",
-    }
+    is_ok = kind == "ok"
     return Outcome(
         kind=kind,
         output=output[:end_of_text][: policy.limits.output_bytes].decode("utf-8", "replace"),
-        error="" if kind == "ok" else error or limit.get(kind, ""),
-        warning="\n".join(filter(None, (error, left_out))) if kind == "ok" else "",
-        ends_empty=isinstance(word, Report) and word.ends_empty,
+        error="" if is_ok else error or _limit(kind, policy),
+        warning="\n".join(filter(None, (error, left_out))) if is_ok else "",
+        ends_empty=ends_empty,
         cpu_seconds=word.cpu_seconds,
         wall_seconds=wall_seconds,
         max_rss_kib=word.max_rss_kib,
         pictures=pictures,
     )
+
+
+def _limit(kind: Kind, policy: Policy) -> str:
+    sentences = {
+        "cpu_limit": f"computed longer than {policy.rlimits.cpu_seconds} s",
+        "wall_limit": f"ran longer than {policy.limits.wall_seconds} s",
+        "memory_limit": f"needed more than {policy.rlimits.address_space_mib} MiB of memory",
+        "output_limit": f"printed more than {policy.limits.output_bytes} bytes",
+    }
+    return sentences.get(kind, "")
 
 
 def _pictures(data: bytes) -> tuple[tuple[Picture, ...], str]:

@@ -19,13 +19,12 @@ Standard library only, and little of it: the process that forks guests loads thi
 
 from __future__ import annotations
 
-import json
 import struct
 
 TYPE_CHECKING = False  # as in typing, which would bring 440 KiB
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, TypedDict
+    from typing import TypedDict
 
     class Configuration(TypedDict):
         """The policy's values for a zygote, and which layers it is to install.
@@ -82,16 +81,6 @@ MOST_PICTURES = 4
 # Wait status, why the zygote ended it, CPU seconds, peak KiB.
 ENDING = struct.Struct("=iBdq")
 NOT_BY_ZYGOTE, WALL_TIME_OVER, CPU_TIME_OVER = range(3)
-
-
-def pack_json(message: object) -> bytes:
-    """Return the configuration, or the zygote's answer to it."""
-    return json.dumps(message).encode()
-
-
-def unpack_json(data: bytes) -> Any:
-    """Return what `pack_json` was given."""
-    return json.loads(data)
 
 
 def pack_program(flags: int, statements: str, expression: str, stdin: str) -> bytes:

@@ -113,7 +113,7 @@ class _Zygote:
         # One uid each, from the first of the policy's range, by number modulo their count.
         self.children: list[_Child | None] = [None] * config["uid_count"]
         self.by_descriptor: dict[int, _Child] = {}  # pidfd; and status pipe, while that is read
-        self.next_number = self.alive = self.prepared = self.running = 0
+        self.next_number = self.prepared = self.running = 0
         # Twice the output's limit, as a page of a pipe may stay half empty; at most what pipe(7)
         # gives everybody. Pictures that do not fit are left out.
         self.pipe_bytes = min(2 * config["output_bytes"] + config["picture_bytes"], 1 << 20)
@@ -217,15 +217,15 @@ class _Zygote:
         self.control.setblocking(False)
         control = self.control.fileno()
         self.poll.register(control, select.EPOLLIN)
-        prepared, most = self.config["prepared"], self.config["uid_count"]
+        prepared = self.config["prepared"]
         wanted = True
-        while wanted or self.alive:
-            while wanted and self.prepared <= prepared // 2 and self.alive < most:
+        while wanted or self.by_descriptor:
+            while wanted and self.prepared <= prepared // 2 and None in self.children:
                 if (forked := self._prepare()) == 0:
                     return True
                 if forked < 0:
                     break
-            is_short = wanted and self.prepared < prepared and self.alive < most
+            is_short = wanted and self.prepared < prepared and None in self.children
             events = self.poll.poll(self._timeout(is_short))
             if is_short and not events and self._prepare() == 0:
                 return True
@@ -325,7 +325,6 @@ class _Zygote:
             child = _Child(number, pid, pidfd, status)
             self.children[number % most] = child
             self.by_descriptor[pidfd] = self.by_descriptor[status] = child
-            self.alive += 1
             self.poll.register(pidfd, select.EPOLLIN)
             self.poll.register(status, 0)  # an error is told unasked: no reader is left, pipe(7)
             rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, _DESCRIPTORS.pack(*handed))
@@ -355,7 +354,7 @@ class _Zygote:
         """Let go of all that is known of other guests: an escaped program finds none of it."""
         self.children.clear()
         self.by_descriptor.clear()
-        self.next_number = self.alive = self.prepared = self.running = 0
+        self.next_number = self.prepared = self.running = 0
 
     def _seed(self) -> None:
         """Give the next guest random numbers of its own; itself it would copy pages for them."""
@@ -378,7 +377,6 @@ class _Zygote:
         else:
             os.waitpid(child.pid, 0)
         self.children[child.number % len(self.children)] = None
-        self.alive -= 1
         self.running -= bool(child.deadline)
 
     def _report_end(self, child: _Child) -> None:
@@ -479,7 +477,7 @@ def _start(control: _socket.socket) -> _Zygote | None:
     """Return the zygote that the configuration asks for, and report; None where it cannot be."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (min(_START_CPU_SECONDS, soft % 2**64), hard))
-    config: protocol.Configuration = protocol.unpack_json(control.recv(1 << 20))
+    config: protocol.Configuration = json.loads(control.recv(1 << 20))
     _end_with_the_function(control)
     if config["has_libraries"]:  # 40 KiB that no other zygote needs
         for name in ("display", "libraries"):
@@ -501,7 +499,7 @@ def _start(control: _socket.socket) -> _Zygote | None:
     gc.freeze()
     libc.fcntl(control.fileno(), _F_SETFL, 0)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
-    control.send(protocol.pack_json(report))
+    control.send(json.dumps(report).encode())
     return None if "failed" in report else zygote
 
 

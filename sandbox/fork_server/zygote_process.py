@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import platform
 import resource
@@ -18,20 +19,12 @@ import tempfile
 import termios
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sandbox.check.source import parse
 from sandbox.fork_server import protocol
-from sandbox.fork_server.outcome import (
-    Ending,
-    Outcome,
-    Report,
-    outcome_of,
-    read_ending,
-    read_report,
-)
+from sandbox.fork_server.outcome import Ending, Outcome, Report, outcome_of, read_report
 from sandbox.fork_server.program import split
 from sandbox.fork_server.slots import Slots
 from sandbox.kernel import cgroup, seccomp, syscalls
@@ -77,8 +70,7 @@ class KilledFromOutside(Exception):
         self.outcome = outcome
 
 
-@dataclass(frozen=True)
-class _Guest:
+class _Guest(NamedTuple):
     number: int
     program: int
     output: int
@@ -238,7 +230,7 @@ class ZygoteProcess:
     ) -> dict[str, Any]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control = ours
-        message = protocol.pack_json(config)
+        message = json.dumps(config).encode()
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * len(message) + 65536)
         with theirs, contextlib.ExitStack() as undone:
@@ -269,7 +261,7 @@ class ZygoteProcess:
             self.close()
             raise SandboxUnavailable(f"the zygote is not there ({reason})")
         ours.setblocking(False)
-        unpacked: dict[str, Any] = protocol.unpack_json(answer)
+        unpacked: dict[str, Any] = json.loads(answer)
         if "failed" in unpacked:
             self.close()
         elif self._group is not None:
@@ -391,7 +383,7 @@ class ZygoteProcess:
                     ending = os.read(guest.status, protocol.ENDING.size)
                     if len(ending) < protocol.ENDING.size:
                         raise ZygoteGone("the zygote ended")
-                    return read_ending(ending)
+                    return Ending(*protocol.ENDING.unpack(ending))
                 poll.unregister(guest.report)  # it ended; how, the status says
 
     def kill(self) -> None:

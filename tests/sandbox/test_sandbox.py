@@ -521,11 +521,11 @@ import gc, sys
 zygote = sys.modules['sandbox.fork_server.zygote']._zygote
 held = [o for o in gc.get_objects() if type(o).__name__ == '_Child']
 print(held, zygote.children, zygote.by_descriptor,
-      zygote.next_number, zygote.alive, zygote.prepared, zygote.running)
+      zygote.next_number, zygote.prepared, zygote.running)
 """
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(own_sandbox.run, "while True: pass")
         eventually(lambda: own_sandbox.status()["guests"]["running"] == 1)
         outcome = own_sandbox.run(source, unchecked=True)
         running.result()
-    assert (outcome.error, outcome.output) == ("", "[] [] {} 0 0 0 0\n")
+    assert (outcome.error, outcome.output) == ("", "[] [] {} 0 0 0\n")

@@ -14,7 +14,6 @@ from sandbox.fork_server.outcome import (
     Kind,
     Reported,
     outcome_of,
-    read_ending,
     read_report,
 )
 from sandbox.policy.loader import Policy, load_policy
@@ -25,7 +24,7 @@ KINDS = {kind for union in get_args(Kind) for kind in (get_args(union) or [union
 
 
 def ended(status: int, ended_for: int = protocol.NOT_BY_ZYGOTE, cpu_seconds: float = 0.1) -> Ending:
-    return read_ending(protocol.ENDING.pack(status, ended_for, cpu_seconds, 1024))
+    return Ending(status, ended_for, cpu_seconds, 1024)
 
 
 @given(st.binary(max_size=100) | st.binary(min_size=17).map(lambda rest: b"\1" + rest), st.binary())
