@@ -19,7 +19,7 @@ changed (note): The change makes programs neither safer nor less safe
 import os
 import re
 import subprocess
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -28,12 +28,10 @@ from sandbox.check.checker import check
 from sandbox.kernel.syscalls import expand
 from sandbox.policy.document import PROGRAMS, At, Finding
 from sandbox.policy.extends import parse_document
-from sandbox.policy.loader import Policy
 from sandbox.policy.mistakes import schema
-from tools.policy_lint.examples import EXAMPLES
-from tools.policy_lint.known import NEEDS
+from tools.policy_lint.known import BENIGN, HOSTILE, NEEDS
 from tools.policy_lint.modules import gives
-from tools.policy_lint.subject import Subject, read, subject_of
+from tools.policy_lint.subject import Findings, Policy, Subject, read, subject_of
 
 # Lists: whether one entry more is weaker, and what the weaker side allows.
 _LISTS = {
@@ -53,7 +51,7 @@ class NotComparable(Exception):
     """The older policy cannot be had, or is none; the text says why."""
 
 
-def compare(old: Subject, new: Subject) -> Iterator[Finding]:
+def compare(old: Subject, new: Subject) -> Findings:
     """One finding for each change of meaning, at its line of the new file."""
     if old.policy is None or new.policy is None:
         broken = old if old.policy is None else new
@@ -116,13 +114,8 @@ def _meaning(
     verb, without = ("loses", policies[1]) if now is None else ("gains", policies[0])
     if field == "preloaded":
         return None, f"preloaded.{entry} was {was or 'not there'} and is {now or 'gone'}"
-    if field == "prelude":
-        return (
-            None,
-            "prelude has other programs: names that guests find change, not what they may do",
-        )
-    if field == "warm_up":
-        return None, "warm_up has other programs: what is warm changes, not what guests may do"
+    if field in PROGRAMS:
+        return None, f"{field} has other programs: what guests find changes, not what they may do"
     if field == "blocked_words":
         return now is None, f"blocked_words {verb} {entry}: {_sides(now or was, without)}"
     if field not in _LISTS:
@@ -168,9 +161,10 @@ def _number(group: str, name: str, was: int, now: int) -> tuple[bool | None, str
 
 def _sides(word: re.Pattern[str], without: Policy) -> str:
     """Which example programs the word alone decides about, under the policy without it."""
+    benign = {f"the benign {source.splitlines()[0]!r}": source for source in BENIGN}
     decided = [
         name
-        for name, source in EXAMPLES.items()
+        for name, source in (HOSTILE | benign).items()
         if word.search(source) and not check(source, without)
     ]
     if decided:
@@ -178,7 +172,7 @@ def _sides(word: re.Pattern[str], without: Policy) -> str:
     return "no example program changes sides, the other fields decide"
 
 
-def _syscalls(old: frozenset[str], now: frozenset[str], new: Subject) -> Iterator[Finding]:
+def _syscalls(old: frozenset[str], now: frozenset[str], new: Subject) -> Findings:
     """Calls: those lost by what they are good for, those gained by the entry of the new file.
 
     A whole denial is stronger than one under a condition.

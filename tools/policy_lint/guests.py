@@ -41,18 +41,7 @@ Given = dict[str, Any]  # modules, and the names that each gives
 _TIMEOUT = 120.0  # seconds that a program may wait for its guest
 _IMPORT_SECONDS = 10  # that a guest may take more, where it imports what the zygote does not
 
-# Bounds under which any question has room.
-_ROOMY = {"wall_seconds": 30, "source_bytes": 1 << 20, "output_bytes": 4 << 17}
-_ROOMY |= {"concurrent_guests": 2, "prepared_guests": 1, "queue_seconds": 30}
-ROOMY_RLIMITS = Rlimits(
-    cpu_seconds=20,
-    address_space_mib=2048,
-    stack_mib=8,
-    file_size_bytes=0,
-    core_bytes=0,
-    open_files=64,
-    processes=0,
-)
+ROOMY_RLIMITS = Rlimits(**KNOWN["roomy"]["rlimits"])
 # What no policy can take from the guests that run something of a file that is linted.
 _REQUIRED = syscalls.expand([*syscalls.GROUPS, *seccomp.CONDITIONS])
 
@@ -141,7 +130,7 @@ class Guests:
         return self._served(
             imports,
             required_layers=frozenset(layers.ESSENTIAL),
-            limits=replace(self.policy.limits, **_ROOMY | {"wall_seconds": wall}),
+            limits=replace(self.policy.limits, **KNOWN["roomy"]["limits"] | {"wall_seconds": wall}),
             identity=replace(self.policy.identity, uid_count=3),
             **changes,
         )

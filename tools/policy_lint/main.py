@@ -86,22 +86,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise Unusable for options that do not go together."""
-    stdin = [*options.files, options.program].count("-")
-    for is_wrong, why in (
-        (
-            options.diff and (options.select or options.ignore),
-            "--diff shows every change: it does not go with --select or --ignore",
-        ),
-        (options.allow_weaker and not options.diff, "--allow-weaker goes with --diff"),
-        (
-            options.program and options.format not in {"text", "json"},
-            "--program prints text or json",
-        ),
-        (options.program and len(options.files) > 1, "--program takes one policy"),
-        (stdin > 1, "standard input can be read once"),
-    ):
-        if is_wrong:
-            raise Unusable(why)
+    if options.diff and (options.select or options.ignore):
+        raise Unusable("--diff shows every change: it does not go with --select or --ignore")
+    if options.allow_weaker and not options.diff:
+        raise Unusable("--allow-weaker goes with --diff")
+    if options.program and options.format not in {"text", "json"}:
+        raise Unusable("--program prints text or json")
+    if options.program and len(options.files) > 1:
+        raise Unusable("--program takes one policy")
+    if [*options.files, options.program].count("-") > 1:
+        raise Unusable("standard input can be read once")
 
 
 def _default() -> str:
@@ -205,7 +199,7 @@ def _changes(old: str, subject: "Subject") -> "list[Finding]":
     from tools.policy_lint import diff
 
     try:
-        return list(diff.compare(diff.read_old(old, subject.path), subject))
+        return list(diff.compare(diff.read_old(old, subject.document.path), subject))
     except diff.NotComparable as error:
         raise Unusable(error) from error
 

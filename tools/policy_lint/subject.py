@@ -11,6 +11,10 @@ from sandbox.policy.extends import read_document
 from sandbox.policy.loader import Policy, PolicyError, parse_policy
 from tools.policy_lint.rules import every_rule
 
+__all__ = ["Findings", "Policy", "Subject", "read", "subject_of"]
+
+Findings = Iterator[Finding]
+
 if TYPE_CHECKING:
     from tools.policy_lint.guests import Guests
 
@@ -21,11 +25,6 @@ class Subject:
 
     document: Document
     policy: Policy | None
-
-    @property
-    def path(self) -> Path:
-        """The file's name."""
-        return self.document.path
 
     @cached_property
     def guests(self) -> "Guests":
@@ -56,7 +55,7 @@ class Subject:
         severity = every_rule()[rule].severity
         return Finding(*self.place(at), field, value, message, cure, rule, severity)
 
-    def at_most(self, rule: str, message: str, most: Mapping[At, float]) -> Iterator[Finding]:
+    def at_most(self, rule: str, message: str, most: Mapping[At, float]) -> Findings:
         """A finding at each of several numbers: to lower one of them so far is enough."""
         for at, number in most.items():
             if number >= 1:

@@ -13,8 +13,7 @@ from sandbox.policy.loader import Policy
 from sandbox.sandbox import Sandbox
 from tests.tools.policy_lint.edits import POLICY, QUICK, subject
 from tools.policy_lint import guests, lint, modules
-from tools.policy_lint.examples import BENIGN
-from tools.policy_lint.known import NEEDS
+from tools.policy_lint.known import BENIGN, NEEDS
 from tools.policy_lint.rules import imports, limits, rules
 
 PREFIXES = ("f_", "gi_", "cr_", "ag_", "tb_", "co_")

@@ -6,7 +6,8 @@
         Cure: what makes it clean
 
 Each module has `check(subject, policy)`, which yields findings. It is imported when one of its
-rules is looked for; the docstrings are read as text, so that a list of rules imports nothing.
+rules is looked for; the docstrings are read as text, so that a list of rules imports nothing. What
+the loader finds is described in loading.txt.
 """
 
 import functools
@@ -17,18 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# In the order of the list of rules, after those of the loader.
+# In the order of the list of rules.
 QUICK = (
-    "acceptances",
-    "imports",
-    "names",
-    "benign",
-    "words",
-    "limits",
-    "syscalls",
-    "identity",
-    "paths",
-    "container",
+    *("acceptances", "imports", "names", "words", "limits"),
+    *("syscalls", "identity", "paths", "container"),
 )
 BY_GUESTS = ("exposure", "boundary", "programs")
 # Rules that a family by guests looks for as well.
@@ -55,31 +48,28 @@ class Rule:
     cure: str
     file: Path
 
-    @property
-    def family(self) -> str:
-        """The module that looks for it."""
-        return self.file.stem
-
-
-def described(file: Path) -> Iterator[Rule]:
-    """The rules in a module's docstring."""
-    for match in _RULE.finditer(file.read_text("utf-8").split('"""', 2)[1]):
-        name, severity, summary, why, example, cure = match.groups()
-        yield Rule(name, severity, summary, " ".join(why.split()), example, cure, file)
-
 
 @functools.cache
 def rules() -> dict[str, Rule]:
     """Every rule of a policy file, by id."""
-    names = ("loading", *QUICK, *BY_GUESTS)
-    every = (rule for name in names for rule in described(_HERE / f"{name}.py"))
-    return {rule.id: rule for rule in every}
+    modules = (_HERE / f"{family}.py" for family in (*QUICK, *BY_GUESTS))
+    return _described(_HERE / "loading.txt", *modules)
 
 
 @functools.cache
 def every_rule() -> dict[str, Rule]:
     """The rules of policy files, and of the difference between two."""
-    return rules() | {rule.id: rule for rule in described(_HERE.parent / "diff.py")}
+    return rules() | _described(_HERE.parent / "diff.py")
+
+
+def _described(*files: Path) -> dict[str, Rule]:
+    """The rules in modules' docstrings, or in a text."""
+    found = {}
+    for file in files:
+        for match in _RULE.finditer(file.read_text("utf-8")):
+            name, severity, summary, why, example, cure = match.groups()
+            found[name] = Rule(name, severity, summary, " ".join(why.split()), example, cure, file)
+    return found
 
 
 def version() -> str:
@@ -90,7 +80,7 @@ def version() -> str:
 
 def families(wanted: Collection[str]) -> set[str]:
     """The families that look for any of the rules."""
-    return {rules()[rule].family for rule in wanted} | {_ALSO[r] for r in wanted if r in _ALSO}
+    return {rules()[rule].file.stem for rule in wanted} | {_ALSO[r] for r in wanted if r in _ALSO}
 
 
 def checker(family: str) -> Callable[..., Iterator[Any]]:

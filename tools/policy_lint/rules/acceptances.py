@@ -24,9 +24,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from sandbox.policy.document import LINE_END, Finding, Place
-from sandbox.policy.loader import Policy
 from tools.policy_lint.rules import rules
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 _COMMENT = re.compile(
     r"(?<!\S)(?P<all>#\s*accept\b[ \t]*(?P<rule>[\w-]*)[ \t]*(?P<value>[^:#]*?)[ \t]*"
@@ -55,10 +54,10 @@ class _Acceptance:
         return Finding(*self.place, "", self.rule, message, cure, rule, rules()[rule].severity)
 
 
-def check(subject: Subject, _: Policy) -> Iterator[Finding]:
+def check(subject: Subject, _: Policy) -> Findings:
     """Acceptances that accept nothing, whatever is found."""
     never = ("loading", "acceptances")
-    known = {name for name, rule in rules().items() if rule.family not in never}
+    known = {name for name, rule in rules().items() if rule.file.stem not in never}
     for one in _acceptances(subject):
         if one.rule not in known:
             message = f"{one.rule or 'this'} is no rule that can be accepted"
@@ -72,7 +71,7 @@ def check(subject: Subject, _: Policy) -> Iterator[Finding]:
         yield one.finding("acceptance-unreasoned", message, cure)
 
 
-def apply(subject: Subject, findings: list[Finding], ran: Collection[str]) -> Iterator[Finding]:
+def apply(subject: Subject, findings: list[Finding], ran: Collection[str]) -> Findings:
     """The findings, those that are accepted marked so, and acceptances that match none.
 
     `ran` are the rules that were looked for: an acceptance of another cannot be told to be unused.

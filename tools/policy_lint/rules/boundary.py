@@ -23,19 +23,17 @@ import-fails (error): The allowed modules cannot be imported
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
 from sandbox.kernel import layers
 from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy
 from tools.policy_lint.guests import ROOMY_RLIMITS
 from tools.policy_lint.known import NOW_AND_THEN
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """Why the bot would not serve: limits, modules, denials, layers, or the machine."""
     guests = subject.guests
     if not guests.start.reason:
@@ -59,7 +57,7 @@ def _unable(subject: Subject, reason: str) -> Finding:
     return subject.finding("import-fails", ("allowed_imports",), message, cure)
 
 
-def _limits(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def _limits(subject: Subject, policy: Policy) -> Findings:
     """Kernel limits under which a guest cannot do what any program may, one after the other."""
 
     def failure(name: str, value: int) -> str:
@@ -77,7 +75,7 @@ def _limits(subject: Subject, policy: Policy) -> Iterator[Finding]:
             yield subject.finding("limit-too-small", ("rlimits", name), message, cure)
 
 
-def _refusals(subject: Subject) -> Iterator[Finding]:
+def _refusals(subject: Subject) -> Findings:
     """Denials that the interpreter or the self-test cannot do with; else layers and probes."""
     start = subject.guests.start
     told = re.match("layer (.+?) is not in force", start.reason)

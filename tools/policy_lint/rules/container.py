@@ -20,9 +20,8 @@ from typing import Any
 import yaml
 
 from sandbox.fork_server.zygote_process import longest_answer_seconds
-from sandbox.policy.document import At, Finding
-from sandbox.policy.loader import Policy
-from tools.policy_lint.subject import Subject
+from sandbox.policy.document import At
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 SERVICE_MIB = 256  # what the service itself needs, with room: it was seen to take 85
 SERVICE_PIDS = 128  # its processes and threads; seen: 77, and 32 more with DELIVERY=api
@@ -42,9 +41,9 @@ class Container:
     stop_seconds: float
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """Limits of the policy that are beyond those of a container."""
-    for container in containers(subject.path):
+    for container in containers(subject.document.path):
         for what, most in _shortages(container, policy):
             message = f"{container.file} gives the container {what}"
             yield from subject.at_most("container-too-small", message, most)

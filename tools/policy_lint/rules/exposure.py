@@ -28,22 +28,19 @@ attr-refuses (error): A dangerous attribute that an allowed module gives for pla
 import functools
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sandbox.check.checker import check as violations
 from sandbox.fork_server.zygote_process import SandboxUnavailable
-from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy
 from sandbox.policy.mistakes import did_you_mean
 from tools.policy_lint.known import HARMLESS, KNOWN, REVEALING
 from tools.policy_lint.rules.names import INTROSPECTION
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """Open paths to what is not allowed; entries that refuse too much, or nothing."""
     try:
         answers = [subject.guests.explored]
@@ -68,9 +65,7 @@ def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
         yield from _unknown(subject, policy, answers)
 
 
-def _open(
-    subject: Subject, policy: Policy, paths: list[tuple[list[str], str]]
-) -> Iterator[Finding]:
+def _open(subject: Subject, policy: Policy, paths: list[tuple[list[str], str]]) -> Findings:
     wordless = replace(policy, blocked_words=())  # what refuses is to be an attribute or a name
     for (start, *steps), what in paths:
         path = ".".join((start, *steps))
@@ -83,7 +78,7 @@ def _open(
         yield subject.finding("import-exposes", ("dangerous_attrs",), message, cure, name)
 
 
-def _unknown(subject: Subject, policy: Policy, answers: list[dict[str, Any]]) -> Iterator[Finding]:
+def _unknown(subject: Subject, policy: Policy, answers: list[dict[str, Any]]) -> Findings:
     seen = {name for kind in INTROSPECTION for name in dir(kind)} | REVEALING.keys()
     seen |= sys.stdlib_module_names | {*KNOWN["names"]["elsewhere"].split()}
     seen = seen.union(*(answer["seen"] for answer in answers))

@@ -22,23 +22,15 @@ layers-insecure (error): The required layers cannot keep the secret together
 import contextlib
 import grp
 import pwd
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from sandbox.policy.document import At, Finding
-from sandbox.policy.loader import Policy
-from tools.policy_lint.subject import Subject
-
-# What hands out user ids: https://systemd.io/UIDS-GIDS/
-_RESERVED = {
-    range(100000, 165536): "the first container of a user, subuid(5)",
-    range(61184, 65520): "the dynamic users of systemd",
-    range(524288, 1879048192): "containers of systemd",
-}
+from sandbox.policy.document import At
+from tools.policy_lint.known import KNOWN
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """Accounts and reserved ranges in the range, layers that do not suffice."""
     if not policy.required_layers & {"uid", "landlock", "uid or landlock"}:
         message = "neither uid nor landlock is required, which keep programs from the secret"
@@ -48,7 +40,8 @@ def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
     uids, first_at = range(first, first + size), ("identity", "first_uid")
     accounts = {group.gr_gid: f"group {group.gr_name}" for group in grp.getgrall()}
     accounts |= {user.pw_uid: f"user {user.pw_name}" for user in pwd.getpwall()}
-    reserved = _RESERVED | _subordinate()
+    handed_out = KNOWN["reserved_uids"].items()
+    reserved = {range(low, high + 1): whose for whose, (low, high) in handed_out} | _subordinate()
     taken = [*reserved, *(range(number, number + 1) for number in accounts)]
     free = next(
         start for start in count(5000, 1000) if not _meets(range(start, start + size), taken)

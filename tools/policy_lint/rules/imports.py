@@ -38,13 +38,11 @@ import builtins
 import difflib
 from collections.abc import Iterator
 
-from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy
 from tools.policy_lint.modules import exists, gives_beyond, is_library, is_trusted, pure
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """Modules that are missing or impure, and preloaded names that are of no use."""
     for at, module in subject.document.strings("allowed_imports"):
         for rule, message, cure in _faults(

@@ -27,43 +27,24 @@ wait-too-long (error): A program may take longer than Telegram waits
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-from sandbox.policy.document import At, Finding, dotted
-from sandbox.policy.loader import Policy
-from tools.policy_lint.subject import Subject
+from sandbox.policy.document import At
+from tools.policy_lint.known import KNOWN
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 _TELEGRAM_SECONDS = 60
-# Least and most that make sense, with the reason; beyond the bounds of the schema.
-_LEAST: dict[At, tuple[int, str]] = {
-    ("limits", "source_bytes"): (4096, "a message of Telegram has up to 4096 characters"),
-    ("limits", "output_bytes"): (4096, "an answer in Telegram has up to 4096 characters"),
-    ("limits", "zygote_guests"): (100, "a new zygote takes a fifth of a second"),
-}
-_MOST: dict[At, tuple[int, str]] = {
-    ("rlimits", "file_size_bytes"): (0, "no program needs to write a file"),
-    ("rlimits", "core_bytes"): (0, "no program needs to leave a memory dump"),
-    ("rlimits", "processes"): (0, "no program needs to start a process or thread"),
-    ("rlimits", "open_files"): (256, "no program needs to open files"),
-    ("rlimits", "stack_mib"): (64, "Python bounds recursion long before"),
-    ("limits", "source_bytes"): (131_072, "a message of Telegram has up to 16384 bytes"),
-    ("limits", "input_bytes"): (131_072, "a message of Telegram has up to 16384 bytes"),
-    ("limits", "sender_per_minute"): (600, "nobody types ten programs a second"),
-    ("limits", "zygote_guests"): (1_000_000, "a fresh zygote has another memory layout"),
-    ("limits", "zygote_minutes"): (1440, "a fresh zygote has another memory layout"),
-}
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """What the numbers alone tell, and the machine's memory."""
-    number = subject.document.number
-    for rule, bounds, sign in (("limit-too-small", _LEAST, -1), ("limit-loose", _MOST, 1)):
-        for at, (bound, why) in bounds.items():
-            value = number(at)
+    for rule, word, sign in (("limit-too-small", "least", -1), ("limit-loose", "most", 1)):
+        for name, (bound, why) in KNOWN[word].items():
+            at = tuple(name.split("."))
+            value = subject.document.number(at)
             if value is not None and sign * (value - bound) > 0:
-                cure = f"write at {'most' if sign > 0 else 'least'} {bound}"
-                yield subject.finding(rule, at, f"{dotted(at)} is {value}, and {why}", cure)
+                cure = f"write at {word} {bound}"
+                yield subject.finding(rule, at, f"{name} is {value}, and {why}", cure)
     wall, queue = policy.limits.wall_seconds, policy.limits.queue_seconds
     if wall + queue >= _TELEGRAM_SECONDS:
         most: dict[At, float] = {("limits", "wall_seconds"): _TELEGRAM_SECONDS - 1 - queue}

@@ -1,5 +1,11 @@
 """Rules of dangerous_names, dangerous_attrs and allowed_dunders that need no guest.
 
+honest-refused (error): A benign program is refused
+    Names and attributes are tried on a list of programs as people write them, and on Python's own
+    vocabulary: harmless builtins, methods of the builtin types, what allowed modules give.
+    Example: dangerous_names with print
+    Cure: Delete the entry.
+
 name-missing (error): A builtin that is not known to be harmless is not refused
     Some open files, run code or read attributes by text, and get around every other check. A new
     version of Python may bring more.
@@ -26,14 +32,13 @@ dunder-unsafe (error): An allowed method that changes what other code does or se
 
 import builtins
 import types
-from collections.abc import Iterator
+from dataclasses import replace
 
 from sandbox.check.checker import check as violations
-from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy
 from sandbox.policy.mistakes import did_you_mean
-from tools.policy_lint.known import HARMLESS, KNOWN, REVEALING
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.known import BENIGN, HARMLESS, KNOWN, REVEALING
+from tools.policy_lint.program import origin
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 INTROSPECTION = (
     types.FrameType,
@@ -43,6 +48,7 @@ INTROSPECTION = (
     types.TracebackType,
     types.CodeType,
 )
+_TYPES = (str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset, range)
 _PREFIXES = ("f_", "gi_", "cr_", "ag_", "tb_", "co_")
 # Kinds whose attributes with two underscores lead to code, namespaces or classes.
 _LEADING = (types.FunctionType, types.MethodType, types.WrapperDescriptorType, type, BaseException)
@@ -55,8 +61,9 @@ _METHODS = (
 )
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
-    """What is missing from two lists, and methods that are unknown or unsafe."""
+def check(subject: Subject, policy: Policy) -> Findings:
+    """What two lists refuse and should not, what they lack, and methods unknown or unsafe."""
+    yield from _honest_refused(subject, policy)
     for name in sorted(_unjudged_builtins() - policy.dangerous_names):
         message = f"dangerous_names lacks the builtin {name}, which is not known to be harmless"
         if name == "builtins":
@@ -80,6 +87,27 @@ def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
             meant = KNOWN["renamed"].get(name)
             cure = f"did you mean {meant}?" if meant else did_you_mean(name, known, "delete it")
             yield subject.finding("dunder-unknown", at, f"{name} is no special method", cure)
+
+
+def _honest_refused(subject: Subject, policy: Policy) -> Findings:
+    """Entries that refuse a benign program or a part of the language."""
+    methods = {name: kind for kind in _TYPES for name in dir(kind) if name[0] != "_"}
+    ordinary = HARMLESS | {*policy.allowed_imports}
+    if not policy.limits.input_bytes:
+        ordinary -= {"input"}
+    refused = {("dangerous_names", name): name for name in policy.dangerous_names & ordinary}
+    for name in policy.dangerous_attrs & (methods.keys() - REVEALING.keys()):
+        refused["dangerous_attrs", name] = f"{methods[name].__name__}.{name}"
+    wordless = replace(policy, blocked_words=())  # these have a rule of their own
+    for source in BENIGN:
+        for violation in violations(source, wordless):
+            field, entry = origin(violation, wordless)
+            if field in {"dangerous_names", "dangerous_attrs"} and entry:
+                line = source.split("\n")[violation.line - 1].strip()
+                refused.setdefault((field, entry), line)
+    for at, shown in refused.items():
+        message = f"{at[1]} refuses honest programs, such as {shown}"
+        yield subject.finding("honest-refused", at, message, "delete it")
 
 
 def _unjudged_builtins() -> set[str]:

@@ -13,12 +13,9 @@ path-missing (warning): A readable path that does not exist
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 # Where libraries and their data are; everything else holds what is none of a program's business.
 _SEVERAL = {"/usr/share", "/usr/local/lib", "/usr/local/share", "/usr/libexec", "/opt"}
@@ -28,7 +25,7 @@ _WHOLE = {"/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64"}
 _OPTIONAL = "/usr/share/zoneinfo"
 
 
-def check(subject: Subject, _: Policy) -> Iterator[Finding]:
+def check(subject: Subject, _: Policy) -> Findings:
     """Paths that show too much, or nothing."""
     for path in subject.entries("readable_paths"):
         if path.startswith("@"):

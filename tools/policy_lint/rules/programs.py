@@ -13,18 +13,15 @@ warm-up-fails (error): A prelude or warm-up program does not come to its end
     Cure: Correct the program, or delete it.
 """
 
-from collections.abc import Iterator
-
 from sandbox.check.checker import check as violations
-from sandbox.policy.document import PROGRAMS, Finding
+from sandbox.policy.document import PROGRAMS
 from sandbox.policy.libraries import libraries
-from sandbox.policy.loader import Policy
 from tools.policy_lint.guests import reason
 from tools.policy_lint.modules import exists
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """Programs that the policy refuses, and programs that fail."""
     programs = [one for field in PROGRAMS for one in subject.document.strings(field)]
     missing = [name for name in libraries(policy) if not exists(name)]

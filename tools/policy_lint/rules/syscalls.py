@@ -19,16 +19,12 @@ syscall-one-machine (warning): A denied call that only one kind of processor has
     Cure: Delete the entry, or deny what does the same on the other kind as well.
 """
 
-from collections.abc import Iterator
-
 from sandbox.kernel.syscalls import GROUPS, TABLES, expand
-from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy
 from tools.policy_lint.known import NEEDS, NOW_AND_THEN
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """What the boundary needs and the list lacks; entries that only one machine knows."""
     for need, entries in NEEDS.items():
         for entry in entries.split():

@@ -31,17 +31,15 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.policy.document import Finding
-from sandbox.policy.loader import Policy
-from tools.policy_lint.examples import BENIGN
-from tools.policy_lint.subject import Subject
+from tools.policy_lint.known import BENIGN
+from tools.policy_lint.subject import Findings, Policy, Subject
 
 # Private, but the only parser of regular expressions that agrees with the one that runs them.
 _PARSER: Any = importlib.import_module("re._parser")
 _COMPILER: Any = importlib.import_module("re._compiler")
 
 
-def check(subject: Subject, policy: Policy) -> Iterator[Finding]:
+def check(subject: Subject, policy: Policy) -> Findings:
     """Words that match innocent text, that match nothing, that are doubtful."""
     if not policy.blocked_words:
         cure = "bring back the words of the policy as it is shipped"
