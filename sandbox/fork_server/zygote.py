@@ -103,6 +103,8 @@ class _Zygote:
         self.process = -1
         if config["has_libraries"]:  # later there is no /proc
             self.process = os.open("/proc/self", os.O_RDONLY)
+        if config["namespaces"]:  # before imports: their first process keeps what memory there is
+            confine.enter_namespaces()
         self.world = _world(config)
         self.prelude_names: list[str] = []
         self.filter = bytes.fromhex(config["filter"]) or None
@@ -155,7 +157,7 @@ class _Zygote:
         in_force = {"rlimits": f"{len(self.config['rlimits'])} limits", "no_new_privs": "set"}
         in_force["seccomp"] = f"{len(self.filter) // 8} instructions" if self.filter else ""
         if self.config["namespaces"]:
-            confine.enter_namespaces(readable)
+            confine.hide_files(readable)
             in_force["namespaces"] = "network, mount, PID, IPC, UTS"
         abi = landlock.abi() if self.config["landlock"] else 0
         if abi:

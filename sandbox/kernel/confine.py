@@ -121,18 +121,25 @@ def _installation(program: bytes) -> tuple[Callable[..., int], tuple[object, ...
     return libc.syscall, (number, _SECCOMP_SET_MODE_FILTER, 0, header, instructions)
 
 
-def enter_namespaces(readable_paths: Iterable[str]) -> None:
+def enter_namespaces() -> None:
     """Move the calling, single-threaded process and its future children out of sight of the host.
 
-    New network (with no interface up), IPC, UTS, PID and mount namespaces; the root becomes a
-    read-only view of `readable_paths` and nothing else, without /proc. As a plain user this goes
-    through a user namespace. The caller keeps its own PID; its children are numbered in the new
-    namespace, where an idle first process keeps it alive, and where all die with that one.
+    New network (with no interface up), IPC, UTS, PID and mount namespaces; `hide_files` follows. As
+    a plain user this goes through a user namespace. The caller keeps its own PID; its children are
+    numbered in the new namespace, where an idle first process keeps it alive, and where all die
+    with that one. It keeps the memory that the caller has now.
     Raises LayerError; the process may then be half moved and must not go on.
     """
     try:
         _unshare()
         _start_first_process()
+    except (OSError, ValueError) as error:
+        raise LayerError("namespaces", error) from error
+
+
+def hide_files(readable_paths: Iterable[str]) -> None:
+    """Make the root of the new namespaces a read-only view of `readable_paths`, without /proc."""
+    try:
         _change_root(readable_paths)
     except (OSError, ValueError) as error:
         raise LayerError("namespaces", error) from error
