@@ -135,12 +135,13 @@ class Guests:
             **changes,
         )
 
-    def _confined(self, cpu_seconds: int, libraries: Given) -> Policy:
+    def _confined(self, cpu_seconds: int, libraries: Given, open_files: int = 64) -> Policy:
         """The policy under all that there is to deny, whatever it says.
 
         Guests read files, as imports do, beneath the interpreter's own folders.
         """
-        limits = {"cpu_seconds": cpu_seconds, "open_files": 64, "file_size_bytes": 0}
+        limits = {"cpu_seconds": cpu_seconds, "open_files": open_files}
+        limits |= {"file_size_bytes": 0}
         return self._anywhere(
             self.trusted | libraries,
             rlimits=replace(self.policy.rlimits, **limits),
@@ -189,7 +190,14 @@ class Guests:
         unknown = {  # what others give is known, and told
             name: names for name, names in self.others.items() if gives_beyond(name, names) is None
         }
-        nothing: dict[str, Any] = {"open": [], "refused": {}, "missing": {}, "seen": [], "near": []}
+        nothing: dict[str, Any] = {
+            "open": [],
+            "refused": {},
+            "missing": {},
+            "lacking": {},
+            "seen": [],
+            "near": [],
+        }
         if not (unknown or self.libraries):
             return nothing
         policy = self._confined(ROOMY_RLIMITS.cpu_seconds, self.libraries)
@@ -217,7 +225,9 @@ class Guests:
             by_seconds.setdefault(seconds, {})[program] = encoded
         outcomes: dict[str, Outcome] = {}
         for seconds, group in by_seconds.items():
-            policy = self._confined(seconds, self.libraries)
+            imports = seconds != self.policy.rlimits.cpu_seconds
+            open_files = 64 if imports else self.policy.rlimits.open_files
+            policy = self._confined(seconds, self.libraries, open_files)
             trial = tried("prelude and warm_up", policy, list(group.values()))
             outcomes |= zip(group, trial.outcomes, strict=True)
         return outcomes

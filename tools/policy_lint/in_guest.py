@@ -55,8 +55,9 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     `attrs` and `names` (refused), `builtins` (not harmless), `by_text` (functions, by module) and
     `outside` (modules whose classes and functions reach outside the process). The answer has
     `open`: paths with what they lead to; `refused`: an attribute and a path that it closes;
-    `missing`: modules that cannot be imported, with the error; `seen` and `near`: those of the
-    refused names that something has, and names that look like the others.
+    `missing`: modules that cannot be imported, with the error; `lacking`: the names that a module
+    should give and has not, and those that it has besides; `seen` and `near`: those of the refused
+    names that something has, and names that look like the others.
     """
     views, missing = _views(question["given"], frozenset(question["attrs"]))
     reach = _Reach(question)
@@ -73,6 +74,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         "open": reach.open,
         "refused": reach.refused,
         "missing": missing,
+        "lacking": _lacking({name: question["given"].get(name) for name in views}),
         "seen": sorted(wanted & reach.names),
         "near": sorted(near)[:200],
     }
@@ -90,6 +92,15 @@ def _views(given: dict[str, Any], closed: frozenset[str]) -> tuple[dict[str, Any
             except BaseException as error:  # whatever a module does when it is imported
                 missing[name] = f"{type(error).__name__}: {error}"[:300]
         return views, missing
+
+
+def _lacking(given: dict[str, Any]) -> dict[str, Any]:
+    lacking = {}
+    for module, names in given.items():
+        has = {*dir(sys.modules[module])}
+        if not has.issuperset(names or ()):
+            lacking[module] = sorted({*names} - has), sorted(has.difference(names))
+    return lacking
 
 
 def _holders(thing: object) -> list[object]:

@@ -207,6 +207,7 @@ SLOW_MISTAKES = [
         "  - operator\n",
     ),
     Mistake("import-exposes", "  - UserDict\n", "", at="  - collections\n"),
+    Mistake("import-lacks", "       ItemsView, Iterable,", "       ⌖ItemsVew, Iterable,"),
     Mistake("name-unknown", "  - eval\n", "  - eval\n  - ⌖evl\n"),
     Mistake("attr-unknown", "  - f_back\n", "  - f_back\n  - ⌖f_bakc\n"),
     Mistake("attr-unknown", "- statistics.itemgetter", "- ⌖statistic.itemgetter"),

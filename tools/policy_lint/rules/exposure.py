@@ -7,6 +7,12 @@ import-exposes (error): An allowed module leads to one that is not allowed
     Example: allowed_imports with operator, dangerous_attrs without attrgetter
     Cure: Add the attribute to dangerous_attrs.
 
+import-lacks (warning): A name that a module is to give and does not have
+    No program can import it, and the one that was meant stays closed. Told where the module has one
+    that is spelt nearly so: others may be of another version of Python.
+    Example: - copy: [copy, deepcpy]
+    Cure: Correct it, or delete it.
+
 name-unknown (error): A dangerous name that names nothing
     It is no builtin and nothing that an allowed module holds, so it protects from nothing; the name
     that was meant is open.
@@ -25,6 +31,7 @@ attr-refuses (error): A dangerous attribute that an allowed module gives for pla
     Cure: Delete the entry; or write it with its module: `statistics.itemgetter`.
 """
 
+import difflib
 import functools
 import os
 import sys
@@ -58,11 +65,22 @@ def check(subject: Subject, policy: Policy) -> Findings:
             at, cure = ("allowed_imports", module), "install what it needs, or delete it"
             message = f"{module} cannot be imported: {reason}"
             yield subject.finding("import-fails", at, message, cure)
+        for module, (lacking, besides) in answer["lacking"].items():
+            yield from _lacking(subject, module, lacking, besides)
         for name in answer["refused"].keys() - REVEALING.keys():
             message = f"{name} refuses honest programs, such as {answer['refused'][name]}"
             yield subject.finding("attr-refuses", ("dangerous_attrs", name), message, "delete it")
     if len(answers) == 2:
         yield from _unknown(subject, policy, answers)
+
+
+def _lacking(subject: Subject, module: str, lacking: list[str], besides: list[str]) -> Findings:
+    for at, node in subject.document.values.items():
+        if at[2:3] == (module,) and node.value in lacking:
+            near = difflib.get_close_matches(node.value, besides, n=1, cutoff=0.82)
+            if near:
+                message, cure = f"{module} has no {node.value}", f"did you mean {near[0]}?"
+                yield subject.finding("import-lacks", at, message, cure, node.value)
 
 
 def _open(subject: Subject, policy: Policy, paths: list[tuple[list[str], str]]) -> Findings:
