@@ -9,8 +9,8 @@
     atom    = number | constant | value | date | clock | call operand | list items | "(" group ")"
 
 The terminals are in words/*.txt. Every token is accounted for, or there is no reading. Where two
-readings are sensible (`1,234`, `sin 5`, `6/2(1+2)`) both are given: the parser asks `_choose` which
-to follow, and runs once for each answer.
+readings are sensible (`1,234`, `sin 5`, `6/2(1+2)`) both are given: the parser raises
+_Choice, and begins anew with each option chosen.
 """
 
 import re
@@ -20,31 +20,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, takewhile
-from math import prod
 
+from function.natural import terms
 from function.natural.lexicon import Form, Token, Unit, forms, tokens
-from function.natural.terms import (
-    ATOM,
-    PRODUCT,
-    SUM,
-    TODAY,
-    NoReadingError,
-    Term,
-    called,
-    check,
-    date,
-    decimal,
-    fraction,
-    quantity,
-    solved,
-    symbolic,
-)
+from function.natural.terms import ATOM, PRODUCT, SUM, TODAY, NoReadingError, Term, check
 from function.natural.typography import plain
 from function.program import Program
 from sandbox import Policy
 
 LONGEST = 200  # characters; a longer text is a program
-MOST_PATHS = 12  # a text that can be read in more ways says nothing
+MOST_PARSES = 24  # a text that can be read in more ways than that tries says nothing
 
 _IMPORTS = {"Fraction(": "from fractions import Fraction\n", "statistics.": "import statistics\n"}
 _TIGHT_DASH = re.compile(r"(?<=[\w.)])—(?=[\w.(])")  # that phones make of `5--1`
@@ -100,19 +85,22 @@ def read(text: str, able: frozenset[str] = frozenset()) -> Reading:
         return Reading()
     found: dict[str, Expression] = {}
     refusal = ""
-    paths: list[tuple[int, ...]] = [()]
-    while paths:
-        parser = _Parser(text, paths.pop(0), able)
+    paths: list[dict[str, str]] = [{}]
+    for _ in range(MOST_PARSES):
+        if not paths:
+            refusal = f"write {refusal}" if refusal in able else refusal
+            return Reading(tuple(found.values()), "" if found else refusal)
+        chosen = paths.pop(0)
         try:
-            expression = parser.text()
+            parser = _Parser(text, chosen, able)
+            expression = parser.parse()
             found.setdefault(expression.program, expression)
+        except _Choice as choice:
+            first, *others = ({**chosen, choice.name: option} for option in choice.options)
+            paths = [first, *paths, *others]
         except (NoReadingError, ZeroDivisionError, OverflowError, RecursionError) as error:
             refusal = refusal or str(error) * isinstance(error, NoReadingError) or parser.topic
-        if prod(count for _, count in parser.chosen.values()) > MOST_PATHS:
-            return Reading()
-        paths += parser.other_paths()
-    refusal = f"write {refusal}" if refusal in able else refusal
-    return Reading(tuple(found.values()), "" if found else refusal)
+    return Reading()
 
 
 def shown(program: Program, output: str) -> str:
@@ -126,20 +114,27 @@ def shown(program: Program, output: str) -> str:
     return f"{text} {program.unit}".rstrip()
 
 
-class _Parser:
-    """Follows the grammar once, along a path of choices; what was chosen beyond it is told."""
+class _Choice(Exception):
+    """Several ways to go on, each sensible, between which nothing was chosen yet."""
 
-    def __init__(self, text: str, path: tuple[int, ...], able: frozenset[str]) -> None:
-        self.path, self.place, self.able = path, 0, able
-        self.chosen: dict[str, tuple[int, int]] = {}  # which option, of how many
+    def __init__(self, name: str, options: tuple[str, ...]) -> None:
+        self.name, self.options = name, options
+
+
+class _Parser:
+    """Follows the grammar, with the choices that are given. Raises _Choice for a further one."""
+
+    def __init__(self, text: str, chosen: dict[str, str], able: frozenset[str]) -> None:
+        self.chosen, self.able = chosen, able
+        self.place, self.unknown = 0, ""
         self.notes: set[str] = set()
-        self.unknown = ""
         self.is_alone = self.in_list = False
         if _TIGHT_DASH.search(text):
             text = _TIGHT_DASH.sub(self._choose("dash", "-", "--"), text)
         text = _INCHES.sub("\\1'\\2\"", text)
         self.line = line = plain(text).strip().lower()
-        spaces = not re.search(r"\d \d{3}(?!\d)", line) or self._choose("spaces", "one", "two")
+        is_apart = re.search(r"\d \d{3}(?!\d)", line)
+        spaces = self._choose("spaces", "one", "two") if is_apart else "one"
         comma = re.search(r"\d,\d|\d\.\d+\.\d", line)
         self.comma = self._choose("comma", ",", ".", "list") if comma else "."
         self.tokens = tokens(line, commas=self.comma != "list", spaces=spaces != "two")
@@ -148,18 +143,13 @@ class _Parser:
 
     def _choose(self, name: str, *options: str) -> str:
         """One of several readings, the same for the whole text."""
-        if name not in self.chosen:
-            place = len(self.chosen)
-            taken = self.path[place] if place < len(self.path) else 0
-            self.chosen[name] = (taken, len(options))
-        return options[self.chosen[name][0]]
+        if name not in self.chosen and len(options) > 1:
+            raise _Choice(name, options)
+        return self.chosen.get(name, options[0])
 
-    def other_paths(self) -> list[tuple[int, ...]]:
-        """The paths that leave this one where it was not given."""
-        taken = tuple(option for option, _ in self.chosen.values())
-        counts = [count for _, count in self.chosen.values()]
-        beyond = range(len(self.path), len(counts))
-        return [(*taken[:place], other) for place in beyond for other in range(1, counts[place])]
+    def _option(self, template: str) -> str:
+        """One of several programs for the same words."""
+        return self._choose(template, *template.split(" or "))
 
     # Tokens
 
@@ -194,8 +184,8 @@ class _Parser:
 
     # The text as a whole
 
-    def text(self) -> Expression:
-        """Parse the whole text."""
+    def parse(self) -> Expression:
+        """The whole of the text. Raises NoReadingError."""
         asks_roots = False
         while self._accept("start", ":", "="):
             asks_roots |= "algebra" in self._peek(-1).roles
@@ -209,7 +199,7 @@ class _Parser:
         check(self._peek() is _END and term.text != "math.e")
         if self.unknown:
             check("algebra" in self.able)
-            term = symbolic(term, self.unknown)
+            term = terms.symbolic(term, self.unknown)
         if re.fullmatch(r"[\d._]+|dt\.timedelta\(\w+=[\d._]+\)", term.text):  # 007, 1 000, два
             check(not (term.unit or term.kind == "time" or re.search(r"[([]", self.line)))
             check(not (self.is_alone and re.fullmatch(r"[1-9]\d*\.?\d*", first.text)))
@@ -236,7 +226,7 @@ class _Parser:
                 return Term(f"solve({zero if is_equation else both}, {self.unknown})")
             if is_equation:
                 self.unknown = ""
-                return solved(left, right)
+                return terms.solved(left, right)
             check(left.kind == right.kind)
             return Term(f"{left.text} {'==' if sign == '=' else sign} {right.text}")
         if asks_roots and self.unknown:
@@ -292,7 +282,7 @@ class _Parser:
         if meaning == "A in U":
             return slots["A"].converted(unit)
         if re.search(r"\(|\*\*", meaning):
-            return called(meaning, slots)
+            return terms.called(meaning, slots)
         first, *steps = meaning.removesuffix(" %").split()
         term = slots[first]
         for sign, operand in zip(steps[::2], steps[1::2], strict=True):
@@ -389,10 +379,8 @@ class _Parser:
         return any(parts[0] == "A" for _, parts in forms(self._peek().text))
 
     def _signed(self) -> Term:
-        if self._accept("neg"):
-            return self._signed().signed("-")
-        if self._accept("+"):
-            return self._signed().signed("+")
+        if sign := self._accept("neg", "+"):
+            return self._signed().signed(sign.replace("neg", "-"))
         base = self._postfix(self._atom())
         if not self._accept("^", "**"):
             return base
@@ -409,18 +397,15 @@ class _Parser:
                 return term
             if self._is("power"):
                 term = term.raised(Term(_superscript(self._next())))
-            elif role := self._accept("^2", "^3"):
-                term = term.raised(Term(role[1]))
             elif token.text == "i" and token.glued and term.ends == "number":
                 self.place += 1
                 term = Term(f"{term.text}j", ends="name")
+            elif self._is("post"):
+                template = self._next().roles["post"]
+                check(not term.kind or template.startswith("A**"))
+                term = terms.called(self._option(template), {"A": term})._replace(ends="!")
             elif term.kind:
                 return term
-            elif self._accept("!"):
-                twice = self._is("!") and self._choose("!!", "double", "twice") == "double"
-                form = "math.prod(range(A, 0, -2))" if twice else "math.factorial(A)"
-                self.place += twice
-                term = called(form, {"A": term})._replace(ends="!")
             elif self._is("%") and self._is_percent(term, token):
                 self.place += 1
                 self.notes.add("percent")
@@ -453,7 +438,7 @@ class _Parser:
         kinds = [each.kind for each in token.roles["unit"]]
         kind = self._choose(f"unit {token.text}", *kinds) if len(kinds) > 1 else kinds[0]
         unit: Unit = token.roles["unit"][kinds.index(kind)]
-        found = self._of_money(quantity(term, unit))
+        found = self._of_money(terms.quantity(term, unit))
 
         def smaller() -> Term:
             self._accept("and")
@@ -515,7 +500,7 @@ class _Parser:
         if "today" in roles:
             return Term(roles["today"], SUM if "timedelta" in roles["today"] else ATOM, "date")
         if "unit" in roles and roles["unit"][0].kind == "money":
-            return self._of_money(quantity(self._number(), roles["unit"][0]))
+            return self._of_money(terms.quantity(self._number(), roles["unit"][0]))
         if "i" in roles and re.search(r"\di\b|\bi\s*\^", self.line):
             return Term("1j", ends="name")
         variable = _VARIABLES.get(token.text)
@@ -537,7 +522,7 @@ class _Parser:
             elif "vulgar" in roles and not is_spoken:
                 self.place += 1
                 value = Fraction(unicodedata.numeric(token.text)).limit_denominator(10)
-                return fraction(total + (group or 0) + value)
+                return terms.fraction(total + (group or 0) + value)
             elif word is not None and _follows(group, word, is_spoken):
                 group, is_spoken = (group or 0) + Fraction(word), True
             elif self._is_scale(group):
@@ -558,10 +543,10 @@ class _Parser:
         value = total + (group or 0)
         if self._is("part") and (self.place == start or self._is("of", ahead=1)):
             value = Fraction(1) if self.place == start else value
-            return fraction(value / self._next().roles["part"])
+            return terms.fraction(value / self._next().roles["part"])
         check(self.place > start)
         if self.place > start + 1 or not text:
-            return Term(decimal(value), ends="number")
+            return Term(terms.decimal(value), ends="number")
         return self._attempt(partial(self._mixed, value)) or Term(text, ends="number")
 
     def _is_scale(self, group: Fraction | None) -> bool:
@@ -605,7 +590,7 @@ class _Parser:
         check(slash.text == "/" and slash.glued and under.glued and not over.glued)
         check(over.text.isdecimal() and len(over.text) < 3 and under.text.isdecimal())
         check(0 < int(over.text) < int(under.text))
-        return fraction(whole + Fraction(int(over.text), int(under.text)))
+        return terms.fraction(whole + Fraction(int(over.text), int(under.text)))
 
     def _digits(self, text: str) -> tuple[Fraction, str]:
         """The value of a number, and how Python writes it."""
@@ -626,9 +611,9 @@ class _Parser:
         self.notes.add("date")
         first, second, third = (int(number) for number in re.split(r"[-/.]", text))
         if first >= 1000:
-            return date(first, second, third)
+            return terms.date(first, second, third)
         is_american = "/" in text and self._choose("date", "month", "day") == "month"
-        return date(third, first, second) if is_american else date(third, second, first)
+        return terms.date(third, first, second) if is_american else terms.date(third, second, first)
 
     def _clock(self, text: str) -> Term:
         """`15:30`, `3:30 pm`; a quotient where it stands alone."""
@@ -666,13 +651,10 @@ class _Parser:
             elif "rt(" in template and token.text not in "√∛" and self._peek().text not in "+-":
                 operands[0] = self._extended(operands[0], "+", "-")  # корень 9 плюс 16
             check(not self._is("^") or token.text in "√∛")
-        if "math.log(A, B)" in template:
+        if "B" in template:  # log 2 8
             check("_" not in operands[0].text or operands[0].text.endswith("_000"))
             if len(operands) == 1 and self._is("number", "num"):
                 operands.append(self._operand())
-            is_either = len(operands) == 2 and not re.search("[,;]", self.line)  # log 2 8
-            if is_either and self._choose("log", "base", "value") == "base":
-                operands.reverse()
         check(len(operands) <= 2)
         term = self._applied(template, dict(zip("AB", operands, strict=False)))
         return term.raised(power) if power else term
@@ -699,25 +681,25 @@ class _Parser:
     def _applied(self, template: str, slots: dict[str, Term]) -> Term:
         """A function; of an angle in degrees or radians, or both where either may be meant."""
         options = [each for each in template.split(" or ") if ("B" in each) == ("B" in slots)]
+        if re.search("[,;]", self.line):  # in Python's order
+            options = [each for each in options if "(B, A)" not in each]
         check(options)
         if "math.radians" not in template:
-            return called(self._choose(template, *options), slots)
+            return terms.called(self._choose(template, *options), slots)
         of_degrees, of_radians = options
         angle = slots["A"]
         value = None if "math." in angle.text else angle.value
         sizes = [float(size) for size in re.findall(r"\d+(?:\.\d+)?", angle.text)]
         if angle.kind == "deg":
             option = of_degrees
-        elif (
-            angle.kind or value == 0 or re.search(rf"math\.|\b{self.unknown or 'x'}\b", angle.text)
-        ):
+        elif angle.kind or value == 0 or re.search(r"math\.|\b[a-z]\b", angle.text):
             option = of_radians
         else:
             is_large = max(sizes, default=0) >= 10
             option = of_degrees if is_large else self._choose("angle", of_degrees, of_radians)
         pole = {"math.tan": 90, "1/math.t": 0}.get(option[:8])
         check(option == of_radians or value is None or pole is None or value % 180 != pole)
-        return called(option, slots, ("", "%", "deg", "rad"))
+        return terms.called(option, slots, ("", "%", "deg", "rad"))
 
     def _list(self) -> Term:
         template = self._next().roles["list"]
@@ -729,7 +711,7 @@ class _Parser:
         check(len(items) > 1 and len({(item.kind, item.unit) for item in items}) == 1)
         check(items[0].kind in ("", "money"))
         joined = Term(", ".join(item.text for item in items))
-        term = called(template.replace("N", str(len(items))), {"A": joined})
+        term = terms.called(template.replace("N", str(len(items))), {"A": joined})
         ends = ")" if is_enclosed else ""
         return term._replace(kind=items[0].kind, unit=items[0].unit, ends=ends)
 
