@@ -27,11 +27,11 @@ from typing import Any
 from sandbox.check.checker import check
 from sandbox.kernel.syscalls import expand
 from sandbox.policy.document import PROGRAMS, At, Finding
-from sandbox.policy.extends import parse_document
+from sandbox.policy.extends import parse_document, read_document
 from sandbox.policy.mistakes import schema
 from tools.policy_lint.known import BENIGN, HOSTILE, NEEDS
 from tools.policy_lint.modules import gives
-from tools.policy_lint.subject import Findings, Policy, Subject, read, subject_of
+from tools.policy_lint.subject import Findings, Policy, Subject, subject_of
 
 # Lists: whether one entry more is weaker, and what the weaker side allows.
 _LISTS = {
@@ -69,7 +69,7 @@ def compare(old: Subject, new: Subject) -> Findings:
 def read_old(name: str, path: Path) -> Subject:
     """The policy to compare with: a file, or `git:REV` for `path` at that revision."""
     if not name.startswith("git:"):
-        return read(Path(name))
+        return subject_of(read_document(Path(name)))
     revision = name.removeprefix("git:")
 
     def show(file: Path) -> bytes:

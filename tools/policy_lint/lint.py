@@ -22,8 +22,7 @@ def lint(subject: Subject, wanted: Collection[str]) -> list[Finding]:
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Findings by file and place, each once."""
-    return sorted(set(findings), key=_place)
-
-
-def _place(found: Finding) -> tuple[str, int, int, str, str]:
-    return str(found.path), found.line, found.column, found.rule, found.message
+    return sorted(
+        set(findings),
+        key=lambda one: (str(one.path), one.line, one.column, one.rule, one.message),
+    )

@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.policy.document import At, Document, Finding, Place, dotted
-from sandbox.policy.extends import read_document
 from sandbox.policy.loader import Policy, PolicyError, parse_policy
 from tools.policy_lint.rules import every_rule
 
-__all__ = ["Findings", "Policy", "Subject", "read", "subject_of"]
+__all__ = ["Findings", "Policy", "Subject", "subject_of"]
 
 Findings = Iterator[Finding]
 
@@ -60,11 +58,6 @@ class Subject:
         for at, number in most.items():
             if number >= 1:
                 yield self.finding(rule, at, message, f"write at most {int(number)}")
-
-
-def read(path: Path) -> Subject:
-    """Read a policy file, good or bad."""
-    return subject_of(read_document(path))
 
 
 def subject_of(document: Document) -> Subject:

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from sandbox.policy.document import Finding
+from sandbox.policy.extends import read_document
 from tests.tools.policy_lint.edits import POLICY, QUICK, follow
 from tools.policy_lint import lint
 from tools.policy_lint.rules import container as containers
-from tools.policy_lint.subject import read
+from tools.policy_lint.subject import subject_of
 from tools.serve import ROOT
 
 COMPOSE = (ROOT / "compose.yml").read_text()
@@ -17,7 +18,7 @@ COMPOSE = (ROOT / "compose.yml").read_text()
 def found(folder: Path, policy: str, compose: str) -> list[Finding]:
     (folder / "policy.yaml").write_text(policy)
     (folder / "compose.yml").write_text(compose)
-    return lint.lint(read(folder / "policy.yaml"), QUICK)
+    return lint.lint(subject_of(read_document(folder / "policy.yaml")), QUICK)
 
 
 def test_the_container_as_it_is_has_room(tmp_path: Path) -> None:

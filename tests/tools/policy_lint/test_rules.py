@@ -129,6 +129,35 @@ def test_modules_that_are_there_and_cannot_be_imported_are_told(
     assert "No module named 'winreg'" in found[0].message
 
 
+def test_a_library_that_is_there_and_cannot_be_imported_is_told_with_the_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(imports, "exists", lambda module: True)
+    monkeypatch.setattr(guests, "exists", lambda module: True)
+    monkeypatch.setattr(guests, "is_library", lambda module: module == "winreg")
+    text = POLICY.replace("  - math\n", "  - math\n  - winreg\n", 1)
+    found = lint.lint(subject(text), {"import-missing", "import-fails"})
+    assert [(one.rule, one.value, one.message) for one in found] == [
+        (
+            "import-fails",
+            "winreg",
+            "winreg cannot be imported: ModuleNotFoundError: No module named 'winreg'",
+        )
+    ]
+
+
+def test_a_program_that_needs_a_library_is_tried_where_that_is() -> None:
+    text = POLICY.replace("  - math\n", "  - math\n  - sympy\n", 1)
+    text = text.replace("prelude: []", "prelude: [import sympy]", 1)
+    told = lint.lint(subject(text), {"warm-up-fails", "not-tried"})
+    if modules.exists("sympy"):
+        assert told == []
+    else:
+        [found] = told
+        assert found.rule == "not-tried"
+        assert found.message.endswith("this interpreter has no module sympy")
+
+
 def test_a_policy_that_allows_next_to_nothing_is_judged_as_well() -> None:
     text = re.sub(r"allowed_imports:\n( .*\n)+", "allowed_imports:\n  - math\n", POLICY)
     text = re.sub(r"preloaded:\n( .*\n)+", "preloaded: {m: math}\n", text)
