@@ -12,7 +12,7 @@ from sandbox.policy.loader import Policy
 
 def libraries(policy: Policy) -> list[str]:
     """Return the allowed modules that are not Python's own."""
-    return [name for name in policy.allowed_imports if not _is_standard(name)]
+    return [name for name in policy.allowed_imports if not is_standard(name)]
 
 
 def without_libraries(policy: Policy) -> Policy:
@@ -26,8 +26,8 @@ def without_libraries(policy: Policy) -> Policy:
     identity = policy.identity
     return replace(
         policy,
-        allowed_imports={name: modules[name] for name in modules if _is_standard(name)},
-        preloaded={name: module for name, module in names.items() if _is_standard(module)},
+        allowed_imports={name: modules[name] for name in modules if is_standard(name)},
+        preloaded={name: module for name, module in names.items() if is_standard(module)},
         prelude=(),
         warm_up=(),
         limits=replace(policy.limits, picture_bytes=0),
@@ -43,5 +43,6 @@ def with_libraries(policy: Policy) -> Policy:
     return replace(policy, identity=identity)
 
 
-def _is_standard(module: str) -> bool:
+def is_standard(module: str) -> bool:
+    """Return whether a module is Python's own."""
     return module.partition(".")[0] in sys.stdlib_module_names
