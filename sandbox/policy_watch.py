@@ -38,12 +38,12 @@ class PolicyWatch:
         self._path = path
         self._copy = copy
         self._refused: str | None = None
-        self._reloads = {"reloaded": 0, "refused": 0}
-        self._last_reload = "none"
+        self._reloads: dict[str, Any] = {"reloaded": 0, "refused": 0, "last": "none"}
+        self._files = tuple(sandbox.policy.files)
+        # What the last look found, as far as it could, and what became of which bytes.
+        self._stats: tuple[tuple[int, ...], ...] | None = None
         self._seen: str | None = sandbox.policy.sha256
         self._judged: str | None = sandbox.policy.sha256
-        self._files = tuple(sandbox.policy.files)
-        self._last_stats: tuple[tuple[int, ...], ...] | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="policy-watch", daemon=True)
         self._keep()
@@ -62,9 +62,8 @@ class PolicyWatch:
 
         `reloads` counts edits `reloaded` and `refused`; `last` is one of these, or none.
         """
-        reloads = self._reloads | {"last": self._last_reload}
         policy = self._sandbox.policy
-        status: dict[str, Any] = {"sha256": policy.sha256, "reloads": reloads}
+        status: dict[str, Any] = {"sha256": policy.sha256, "reloads": {**self._reloads}}
         if len(policy.files) > 1:
             status["files"] = {str(path): digest for path, digest in policy.files.items()}
         if self._refused is not None:
@@ -90,20 +89,18 @@ class PolicyWatch:
             if not all(links for links, *_ in stats):
                 self._refuse(REPLACED.format(self._path))
                 return
-            if stats == self._last_stats and self._seen == self._judged:
+            if stats == self._stats and self._seen == self._judged:
                 return
             document = parse_document(self._path, read_file(self._path))
         except (OSError, ValueError) as error:
-            self._last_stats, self._seen, self._judged = None, None, None
+            self._stats = self._seen = self._judged = None
             reason = getattr(error, "strerror", None) or error
             self._refuse(f"{self._path}: {reason}; the policy in force stays")
             return
-        content = document.sha256
-        settled = content == self._seen and stats == self._last_stats
-        self._files, self._seen = tuple(document.files), content
-        self._last_stats = stats
-        if settled and content != self._judged:
-            self._judged = content
+        is_settled = (stats, document.sha256) == (self._stats, self._seen)
+        self._files, self._stats, self._seen = tuple(document.files), stats, document.sha256
+        if is_settled and self._seen != self._judged:
+            self._judged = self._seen
             self._reload(document)
 
     def _reload(self, document: Document) -> None:
@@ -143,8 +140,7 @@ class PolicyWatch:
         self._refused = reason
 
     def _count(self, result: str) -> None:
-        self._reloads[result] += 1
-        self._last_reload = result
+        self._reloads |= {result: self._reloads[result] + 1, "last": result}
 
 
 def _stat(path: Path) -> tuple[int, ...]:

@@ -5,16 +5,11 @@ import re
 import string
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from sandbox.check.source import normalised
 
-__all__ = [
-    "hidden_words",
-    "is_plain_text",
-    "joined_texts",
-    "terms_of_sum",
-    "text_of",
-]
+__all__ = ["hidden_words", "is_plain_text", "joined_texts", "terms_of_sum", "text_of"]
 
 _WORD = re.compile(r"\w+")
 _DEEPEST_FIELD = 2  # str.format raises ValueError beyond (Objects/stringlib/unicode_format.h)
@@ -65,26 +60,17 @@ def is_plain_text(node: object) -> bool:
     A sum of literals is one, and a literal times a number. Two repetitions stand for any number:
     what a seam makes, the first one shows.
     """
-    text = _literal_text(node)
-    return text is not None and not _reads_attributes(text)
-
-
-def _literal_text(node: object) -> str | None:
+    texts: list[Any]
     match node:
-        case ast.Constant(value=str(text)):
-            return text
         case ast.BinOp(ast.Constant(str(text)), ast.Mult(), ast.Constant(int())) | ast.BinOp(
             ast.Constant(int()), ast.Mult(), ast.Constant(str(text))
         ):
-            return text * 2
+            texts = [text, text]
         case ast.BinOp(op=ast.Add()):
-            texts = [_str_of(term) for term in terms_of_sum(node)]
-            return None if None in texts else "".join(filter(None, texts))
-    return None
-
-
-def _str_of(term: ast.expr) -> str | None:
-    return term.value if isinstance(term, ast.Constant) and isinstance(term.value, str) else None
+            texts = [getattr(term, "value", None) for term in terms_of_sum(node)]
+        case _:
+            texts = [getattr(node, "value", None)]
+    return all(isinstance(text, str) for text in texts) and not _reads_attributes("".join(texts))
 
 
 def _reads_attributes(template: str, depth: int = 0) -> bool:

@@ -5,8 +5,10 @@ import bisect
 import re
 import unicodedata
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 __all__ = ["PROGRAM_NAME", "Decoded", "Lines", "Unparsed", "decode_escapes", "normalised", "parse"]
 
@@ -86,18 +88,15 @@ def normalised(text: str) -> str:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A source with its escapes decoded, and where each changed piece stood."""
+    """A source with its escapes decoded, and where each changed piece ends: here, in the source."""
 
     text: str
-    _ends: tuple[int, ...]  # in `text`, where a changed piece ends
-    _sources: tuple[int, ...]  # in the source, the same places
+    _ends: Sequence[tuple[int, int]]
 
     def source_index(self, index: int) -> int:
         """Return where in the source the character at an index of `text` comes from."""
-        piece = bisect.bisect_right(self._ends, index)
-        if piece == 0:
-            return index
-        return self._sources[piece - 1] + index - self._ends[piece - 1]
+        end, source_end = self._ends[bisect.bisect_right(self._ends, index, key=itemgetter(0)) - 1]
+        return source_end + index - end
 
 
 def decode_escapes(source: str) -> Decoded:
@@ -106,19 +105,18 @@ def decode_escapes(source: str) -> Decoded:
     Backslash escapes of all forms (also a backslash at a line's end, which joins two lines) are
     decoded, and characters that stand for others (NFKC) are replaced.
     """
+    ends = [(0, 0)]
     if source.isascii() and "\\" not in source:
-        return Decoded(source, (), ())
+        return Decoded(source, ends)
     pieces: list[str] = []
-    ends, sources = [], []
     length = done = 0
     for match in _ESCAPES.finditer(source):
         before, decoded = source[done : match.start()], _decode(match)
         pieces += before, decoded
         length += len(before) + len(decoded)
         done = match.end()
-        ends.append(length)
-        sources.append(done)
-    return Decoded("".join([*pieces, source[done:]]), tuple(ends), tuple(sources))
+        ends.append((length, done))
+    return Decoded("".join([*pieces, source[done:]]), ends)
 
 
 def _decode(escape: re.Match[str]) -> str:

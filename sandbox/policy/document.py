@@ -130,27 +130,14 @@ class Document:
         """Add a mistake in the value at `at`, or in its key."""
         node = self.values.get(at)
         value = node.value if isinstance(node, yaml.ScalarNode) else ""
-        self.report_at(
-            self.place(at, key=key),
-            rule,
-            message,
-            cure,
-            value=str(at[-1]) if key and at else value,
-            at=at,
-        )
+        value = str(at[-1]) if key and at else value
+        self.report_at(self.place(at, key=key), rule, message, cure, value=value, at=at)
 
     def report_at(
         self, place: Place, rule: str, message: str, cure: str, *, value: str = "", at: At = ()
     ) -> None:
         """Add a mistake at a place."""
         self.findings.append(Finding(*place, dotted(at), value, message, cure, rule))
-
-    def is_sound(self, where: str) -> bool:
-        """Whether no mistake was found so far in a field or beneath it."""
-        begins = re.compile(rf"{re.escape(where)}([.\[]|$)")
-        value = self.value.get(where)
-        is_whole = None not in (value if isinstance(value, list) else [value])
-        return is_whole and not any(begins.match(found.field) for found in self.findings)
 
     def number(self, at: At) -> int | None:
         """The whole number at `at`, if there is one."""
@@ -159,23 +146,16 @@ class Document:
             value = value.get(step) if isinstance(value, dict) else None
         return value if isinstance(value, int) else None
 
-    def strings(self, *at: str | int) -> Iterator[tuple[At, str]]:
-        """Each text of the list or mapping at `at`, with where it stands.
-
-        Of an entry `- name: value` in a list, the name.
+    def strings(self, name: str | int) -> Iterator[tuple[At, str]]:
+        """Each text of a list or mapping, with where it stands; of an entry `- name: value`, the
+        name.
         """
-        value: Any = self.value
-        for step in at:
-            value = value.get(step) if isinstance(value, dict) else value[step]
+        value = self.value.get(str(name))
         if isinstance(value, dict):
-            items: Any = value.items()
-        else:
-            items = enumerate(value if isinstance(value, list) else ())
-        for step, item in items:
-            if isinstance(item, str):
-                yield (*at, step), item
-            elif isinstance(item, dict) and isinstance(value, list):
-                yield from (((*at, step), key) for key in item)
+            yield from (((name, key), item) for key, item in value.items() if isinstance(item, str))
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            texts = [item] if isinstance(item, str) else item if isinstance(item, dict) else ()
+            yield from (((name, index), text) for text in texts)
 
 
 def _sha256(raw: bytes) -> str:

@@ -117,7 +117,6 @@ def _report(document: Document, at: At, error: jsonschema.ValidationError) -> No
     """Tell of one thing that the schema refuses, in words of ours."""
     wanted: Any = error.validator_value
     found: Any = error.instance
-    is_key = "propertyNames" in error.absolute_schema_path
     match error.validator:
         case "additionalProperties" | "required":
             _report_keys(document, at, error)
@@ -126,12 +125,15 @@ def _report(document: Document, at: At, error: jsonschema.ValidationError) -> No
         case "const":
             cure = f"write {wanted} without quotes"
             document.report(at, "unknown-version", f"version {found!r} is unknown", cure)
-        case "contains" if set(found) <= set(_known_layers()):  # else it may be there, misspelt
+        case "contains":
             layer = wanted["const"]
+            if any(one not in _known_layers() for one in found):
+                return  # it may be there, misspelt
             message = f"required_layers lacks {layer}, without which nothing holds a program"
             document.report(at, "essential-layer", message, f"add `- {layer}`", key=True)
         case "enum":
-            _report_choice(document, at, str(found), wanted)
+            if isinstance(found, str):  # else its type is told
+                _report_choice(document, at, found, wanted)
         case "uniqueItems":
             path, line, _ = document.place((*at[:-1], wanted))
             elsewhere = "" if path == document.place(at).path else f" of {path}"
@@ -146,17 +148,22 @@ def _report(document: Document, at: At, error: jsonschema.ValidationError) -> No
             message = f"{dotted(at)} names no module or no names"
             cure = "write one module an entry, and at least one name: `- time: [time, strftime]`"
             document.report(at, "wrong-type", message, cure)
-        case "pattern" | "minLength":
-            about: str = error.schema["description"].rstrip(".")  # type: ignore[index]
-            what = ascii(found) if found else "an empty entry"
-            cure = f"write {about[0].lower()}{about[1:]}"
-            at = (*at, found) if is_key else at
-            document.report(at, "bad-name", f"{what} cannot stand in {at[0]}", cure, key=is_key)
-        case "format":
-            message = f"{found} {'is' if keyword.iskeyword(found) else 'holds'} a keyword of Python"
-            at = (*at, found) if is_key else at
-            cure = "choose another" if is_key else "delete it"
-            document.report(at, "bad-name", message, cure, key=is_key)
+        case "pattern" | "minLength" | "format":
+            _report_text(document, at, found, error)
+        case _:
+            document.report(at, "wrong-type", error.message, "see sandbox/policy/schema.json")
+
+
+def _report_text(document: Document, at: At, text: str, error: jsonschema.ValidationError) -> None:
+    is_key = "propertyNames" in error.absolute_schema_path
+    if error.validator == "format":
+        message = f"{text} {'is' if keyword.iskeyword(text) else 'holds'} a keyword of Python"
+        cure = "choose another" if is_key else "delete it"
+    else:
+        about: str = error.schema["description"].rstrip(".")  # type: ignore[index]
+        message = f"{ascii(text) if text else 'an empty entry'} cannot stand in {at[0]}"
+        cure = f"write {about[0].lower()}{about[1:]}"
+    document.report((*at, text) if is_key else at, "bad-name", message, cure, key=is_key)
 
 
 def _check_edits(document: Document) -> None:
@@ -246,10 +253,14 @@ def _report_choice(document: Document, at: At, value: str, known: list[str]) -> 
 
 def _check_preloaded(document: Document) -> None:
     """Tell of a preloaded module that is not allowed, where the misspelling is."""
+    entries = document.value.get("allowed_imports")
+    is_sound = not any(one.field.startswith("allowed_imports") for one in document.findings)
+    if not (isinstance(entries, list) and None not in entries and is_sound):
+        return  # what is missing there may be misspelt
     imports = {name: where for where, name in document.strings("allowed_imports")}
     standard = sys.stdlib_module_names
     for at, module in document.strings("preloaded"):
-        if module in imports or not document.is_sound("allowed_imports"):
+        if module in imports:
             continue
         message = f"{dotted(at)} is {module}, which allowed_imports does not hold"
         near = _nearest(module, imports if module not in standard else imports.keys() - standard)
@@ -276,7 +287,7 @@ def _check_words(document: Document) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # tools/policy-lint tells of what Python warns of
                 re.compile(word)
-            steps += cost(word)
+                steps += cost(word)
             if steps > _MOST_STEPS:
                 raise Unbounded(f"all words up to this one take more than {_MOST_STEPS} steps")
         except Unbounded as error:

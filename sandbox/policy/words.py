@@ -10,7 +10,6 @@ same run. `/proc/\\d+/` is fine; `(a+)+;`, `\\w+\\s*;` and `.*x` are not.
 import importlib
 import re
 import string
-import warnings
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -45,9 +44,7 @@ class Unbounded(Exception):
 
 def cost(word: str) -> int:
     """Steps that a search takes from one place, at most. Raises Unbounded."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree = _PARSER.parse(word)
+    tree = _PARSER.parse(word)
     return _steps(_follow(tree, [_Path()], tree.state.flags))
 
 

@@ -302,6 +302,7 @@ MISTAKES = [
     (r"'\bpasswd\b'", "^'*passwd'", "regex-invalid", "mend it"),
     (r"'\bpasswd\b'", "^'a{99999999999}'", "regex-invalid", "mend it"),
     ("  - seccomp", "  - ^secomp", "unknown-layer", "did you mean seccomp?"),
+    ("  - seccomp", "  - ^seccomp: 1", "wrong-type", "write text"),
     ("required_layers:\n  - no_new_privs", "^required_layers:", "essential-layer", "no_new_privs"),
     ("- ptrace", "- ^ptrce", "unknown-syscall", "did you mean ptrace?"),
     ("'@keyring'", "^'@keyrings'", "unknown-syscall", "did you mean @keyring?"),
@@ -321,6 +322,13 @@ def test_a_mistake_is_told_once_at_its_place_with_its_cure(
     [(line, column, found, told)] = problems(tmp_path, before + after)
     assert (line, column, found) == (*place, rule)
     assert cure in told
+
+
+def test_what_an_edit_of_the_schema_refuses_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(schema()["properties"]["dangerous_names"], "maxItems", 1)
+    assert [found[:3] for found in problems(tmp_path, GOOD)] == [(11, 3, "wrong-type")]
 
 
 def test_a_contradiction_is_told_at_both_places_each_with_its_own_cure(tmp_path: Path) -> None:
