@@ -13,10 +13,8 @@ from typing import Any
 
 from sandbox import Outcome
 
-log = logging.getLogger("calcubot")
-
-Listener = Callable[[str, Mapping[str, Any]], None]
-listeners: list[Listener] = []
+Listener = Callable[[str, int, Mapping[str, Any]], None]
+listeners: dict[str, Listener] = {}  # the log and the metrics, by name
 
 _LONGEST_KEY = 64  # of BLAKE2b
 _process_key = secrets.token_bytes(16)
@@ -24,10 +22,9 @@ _bound: ContextVar[Mapping[str, Any]] = ContextVar("bound", default={})  # noqa:
 
 
 def emit(event: str, level: int = logging.INFO, **fields: Any) -> None:
-    """Tell the log and all listeners; below INFO only the listeners."""
-    for listener in listeners:
-        listener(event, fields)
-    log.log(level, event, extra={"fields": fields})
+    """Tell all listeners; the log leaves out what is below INFO."""
+    for listener in listeners.values():
+        listener(event, level, fields)
 
 
 def begin(**fields: Any) -> None:

@@ -47,7 +47,7 @@ def serve(address: tuple[str, int], **statuses: Status | None) -> None:
     """
     registry = CollectorRegistry()
     registry.register(_Gauges({name: read for name, read in statuses.items() if read}))
-    events.listeners.append(_Counts(registry).count)
+    events.listeners["metrics"] = _Counts(registry).count
     answer = make_wsgi_app(registry)
 
     def answer_head_too(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -97,7 +97,7 @@ class _Counts:
         self._seconds = histogram("program_seconds", "From a request to its answer")
         self._cpu_seconds = histogram("program_cpu_seconds", "CPU time of programs")
 
-    def count(self, event: str, fields: Mapping[str, Any]) -> None:
+    def count(self, event: str, _level: int, fields: Mapping[str, Any]) -> None:
         """Count one event."""
         if event in self._counters:
             counter, labels = self._counters[event]

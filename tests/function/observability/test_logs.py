@@ -24,6 +24,7 @@ def configured(
     """Return a function that logs in a style, and returns one that returns the lines so far."""
     root, server = logging.getLogger(), logging.getLogger("gunicorn.error")
     kept = root.handlers, root.level, server.handlers, server.propagate
+    listeners = dict(events.listeners)
 
     def configure(style: str) -> Callable[[], list[str]]:
         root.handlers = []  # pytest's own, which would be closed
@@ -32,6 +33,8 @@ def configured(
 
     yield configure
     root.handlers, root.level, server.handlers, server.propagate = kept
+    events.listeners.clear()
+    events.listeners.update(listeners)
 
 
 def test_a_program_is_one_line_without_its_text_or_its_user(configured) -> None:

@@ -20,7 +20,7 @@ from tests.ports import free_port
 @pytest.fixture
 def served():
     """Return a function that serves statuses as metrics, and returns one that reads them."""
-    kept = events.listeners[:]
+    kept = dict(events.listeners)
 
     def serve(
         sandbox: Any, watch: Any = None, store: Any = None, outbox: Any = None
@@ -39,7 +39,8 @@ def served():
         )
 
     yield serve
-    events.listeners[:] = kept
+    events.listeners.clear()
+    events.listeners.update(kept)
 
 
 def test_programs_are_counted_by_outcome_with_their_times(served, sandbox: Sandbox) -> None:
