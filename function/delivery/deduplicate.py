@@ -1,6 +1,7 @@
 """Each message once: repeats get the first one's answer, and an edit counts if the text changed."""
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 
 from function.bot import Bot
@@ -41,10 +42,12 @@ class Deduplication:
     def work_out(self, update: Json, request: Request) -> Reply | None:
         """The reply to an update that was read already, and whose lease the caller holds."""
         key = name_of(update)
-        try:
-            reply = decode(self.texts.get(key) or "")
-        except ValueError:  # nothing is kept, or by another version of this program
-            reply = self._reply(key, request)
+        if kept := self.texts.get(key):
+            with suppress(ValueError):  # by another version of this program
+                reply = decode(kept)
+                self.texts.set(key, kept, ANSWER_SECONDS)
+                return reply
+        reply = self._reply(key, request)
         if not (reply and reply.pictures):  # rather than kept, drawn again
             self.texts.set(key, encode(reply), ANSWER_SECONDS)
         return reply

@@ -57,13 +57,15 @@ class Memory:
         now = time.monotonic()
         queue = len(value) <= SHORT_TEXT, seconds
         self._entries[key] = value, now + seconds, queue
-        self._queues[queue][key] = None
+        keys = self._queues[queue]
+        keys[key] = None
         self._bytes += _size(key, value)
-        for keys in list(self._queues.values()):
-            if self._entries[first := next(iter(keys))][1] <= now:
-                self._remove(first)
+        if self._entries[first := next(iter(keys))][1] <= now:
+            self._remove(first)
         while self._bytes > self._max_bytes:
-            self._remove(next(iter(self._queues[min(self._queues)])))
+            firsts = {queue: next(iter(keys)) for queue, keys in self._queues.items()}
+            expired = (first for first in firsts.values() if self._entries[first][1] <= now)
+            self._remove(next(expired, firsts[min(firsts)]))
 
     def _remove(self, key: str) -> None:
         if key in self._entries:
