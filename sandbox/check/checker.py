@@ -1,7 +1,7 @@
 """Finds what a program must not hold, before any of it runs. Parses it, never compiles it.
 
 What is refused comes from the policy; what is here is how Python can be made to reach it. The tree
-is closed: kinds and fields of nodes that `sandbox/check/node_kinds.py` does not list are refused.
+is closed: kinds and fields of nodes that `sandbox/check/node_kinds.txt` does not list are refused.
 
 Rules, in the order that they are looked at:
     source-too-long      more bytes than the policy allows

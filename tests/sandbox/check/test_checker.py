@@ -437,7 +437,7 @@ def test_every_node_kind_of_this_python_is_known() -> None:
         if isinstance(kind, type) and issubclass(kind, ast.AST) and not kind.__subclasses__()
     }
     unknown = {kind.__name__ for kind in kinds - KINDS.keys()} - never_parsed
-    assert not unknown, "judge these in sandbox/check/node_kinds.py and sandbox/check/checker.py"
+    assert not unknown, "judge these in sandbox/check/node_kinds.txt and sandbox/check/checker.py"
     assert not {kind.__name__: one.unknown for kind, one in KINDS.items() if one.unknown}
 
 
