@@ -74,8 +74,12 @@ def tried(what: str, policy: Policy, programs: Sequence[_Encode], *, probed: boo
     """Start a zygote under a policy, run programs in guests of it, all at once, and end it."""
     _show(f"trying {what} ...")
     try:
-        with contextlib.closing(ZygoteProcess(policy)) as process:
-            return _run(process, programs, probed=probed)
+        for _ in range(2):  # a busy machine may lose a guest
+            with contextlib.closing(ZygoteProcess(policy)) as process:
+                trial = _run(process, programs, probed=probed)
+            if "unavailable" not in [outcome.kind for outcome in trial.outcomes]:
+                break
+        return trial
     except SandboxUnavailable as error:
         return Trial((Outcome("unavailable", error=str(error)),) * len(programs))
     finally:
@@ -140,8 +144,7 @@ class Guests:
 
         Guests read files, as imports do, beneath the interpreter's own folders.
         """
-        limits = {"cpu_seconds": cpu_seconds, "open_files": open_files}
-        limits |= {"file_size_bytes": 0}
+        limits = {"cpu_seconds": cpu_seconds, "open_files": open_files, "file_size_bytes": 0}
         return self._anywhere(
             self.trusted | libraries,
             rlimits=replace(self.policy.rlimits, **limits),
@@ -190,14 +193,8 @@ class Guests:
         unknown = {  # what others give is known, and told
             name: names for name, names in self.others.items() if gives_beyond(name, names) is None
         }
-        nothing: dict[str, Any] = {
-            "open": [],
-            "refused": {},
-            "missing": {},
-            "lacking": {},
-            "seen": [],
-            "near": [],
-        }
+        parts = ("open", "refused", "missing", "lacking", "seen", "near")
+        nothing: dict[str, Any] = {part: {} for part in parts}
         if not (unknown or self.libraries):
             return nothing
         policy = self._confined(ROOMY_RLIMITS.cpu_seconds, self.libraries)
