@@ -152,7 +152,8 @@ def configuration(policy: Policy) -> protocol.Configuration:
         "cpu_seconds": policy.rlimits.cpu_seconds,
         "prepared": policy.limits.prepared_guests,
         "first_uid": policy.identity.first_uid,
-        "uid_count": policy.identity.uid_count,
+        # More than there can be guests; each takes 3 KB of the zygote, and so of all guests.
+        "uid_count": min(policy.identity.uid_count, 10_000),
         "rlimits": rlimits(policy),
         "filter": denied.hex(),
         "warm_up_filter": seccomp.build_filter(warm_up_denials(policy), machine).hex(),

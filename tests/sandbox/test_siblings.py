@@ -5,6 +5,7 @@ import platform
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,9 @@ def test_programs_at_once_and_in_turn_have_different_uids(policy):
         at_once = [outcome.output for outcome in pool.map(started.run_source, [source] * 4)]
         in_turn = [started.run_source("import os\nos.getuid()").output for _ in range(2)]
     assert len({*at_once, *in_turn}) == 6
+
+
+def test_however_many_uids_there_are_a_program_has_its_memory(policy):
+    many = replace(policy, identity=replace(policy.identity, first_uid=200_000, uid_count=100_000))
+    with guests(many) as started:
+        assert started.run_source("len([0] * 20_000_000)").output == "20000000\n"

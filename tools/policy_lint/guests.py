@@ -139,17 +139,23 @@ class Guests:
             **changes,
         )
 
-    def _confined(self, cpu_seconds: int, libraries: Given, open_files: int = 64) -> Policy:
+    def _confined(self, cpu_seconds: int, libraries: Given, *, imports: bool = True) -> Policy:
         """The policy under all that there is to deny, whatever it says.
 
-        Guests read files, as imports do, beneath the interpreter's own folders.
+        Guests read files beneath the interpreter's own folders, and those of the system's libraries
+        if they are to import others; else no more of these than the policy lets them.
         """
-        limits = {"cpu_seconds": cpu_seconds, "open_files": open_files, "file_size_bytes": 0}
+        rlimits = replace(self.policy.rlimits, cpu_seconds=cpu_seconds, file_size_bytes=0)
+        paths: tuple[str, ...] = ("@python", *_system_libraries())
+        if imports:
+            rlimits = replace(rlimits, open_files=ROOMY_RLIMITS.open_files)
+        else:
+            paths = tuple(path for path in self.policy.readable_paths if _is_public(path))
         return self._anywhere(
             self.trusted | libraries,
-            rlimits=replace(self.policy.rlimits, **limits),
+            rlimits=rlimits,
             denied_syscalls=warm_up_denials(self.policy),
-            readable_paths=("@python", *_system_libraries()),
+            readable_paths=paths,
             wall=max(cpu_seconds + 1, self.policy.limits.wall_seconds),
         )
 
@@ -223,8 +229,7 @@ class Guests:
         outcomes: dict[str, Outcome] = {}
         for seconds, group in by_seconds.items():
             imports = seconds != self.policy.rlimits.cpu_seconds
-            open_files = 64 if imports else self.policy.rlimits.open_files
-            policy = self._confined(seconds, self.libraries, open_files)
+            policy = self._confined(seconds, self.libraries, imports=imports)
             trial = tried("prelude and warm_up", policy, list(group.values()))
             outcomes |= zip(group, trial.outcomes, strict=True)
         return outcomes
@@ -296,6 +301,13 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
     if outcome.kind != "ok":
         raise SandboxUnavailable(reason(outcome))
     return dict(ast.literal_eval(outcome.output.splitlines()[-1]))
+
+
+def _is_public(path: str) -> bool:
+    """Whether a readable path leads to what every user of the machine may read, and no secrets."""
+    folders = (*_system_libraries(), "/usr/share")
+    resolved = Path(path).resolve()
+    return path == "@python" or any(resolved.is_relative_to(folder) for folder in folders)
 
 
 def _system_libraries() -> list[str]:
