@@ -49,14 +49,6 @@ class Case:
         tree = self.program.tree
         return tree if is_short and is_run and isinstance(tree, ast.Module) else None
 
-    @property
-    def expression(self) -> ast.expr | None:
-        """The tree where it is a single expression."""
-        match self.tree:
-            case ast.Module(body=[ast.Expr(value=value)]):
-                return value
-        return None
-
     @cached_property
     def missing(self) -> str:
         """The name that is not there."""
@@ -155,12 +147,16 @@ def _comma_in_program(case: Case) -> Parts:
 def _inexact(case: Case) -> Parts:
     """`0.1+0.2` and `0.1+0.2==0.3`, whose answers are not the exact ones."""
     shown = case.outcome.output.strip()
-    match case.expression:
-        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as sign], comparators=[right]):
+    match case.tree.body if case.tree else []:
+        case [
+            ast.Expr(
+                ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as sign], comparators=[right])
+            )
+        ]:
             is_so = exact(left) == exact(right) is not None
             is_due = is_so and shown == str(isinstance(sign, ast.NotEq))
             close = f"math.isclose({ast.unparse(left)}, {ast.unparse(right)})"
-        case ast.expr() as value if re.fullmatch(r"-?\d{1,9}\.\d{12,}", shown):
+        case [ast.Expr(value)] if re.fullmatch(r"-?\d{1,9}\.\d{12,}", shown):
             on_paper = exact(value)
             is_short = on_paper is not None and (on_paper * 10**10).denominator == 1
             is_due = is_short and shown != repr(float(on_paper or 0))

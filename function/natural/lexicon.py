@@ -78,7 +78,8 @@ def tokens(text: str, *, commas: bool = False, spaces: bool = False) -> list[Tok
             phrase = " ".join(words[position : position + size])
             roles = meanings.get(phrase, {})
             # `10 days from now`, not `days from A to B`
-            if roles and not (is_counted and roles.keys() == {"form"} and _is_unit(word)):
+            is_unit = "unit" in meanings.get(word, {})
+            if roles and not (is_counted and is_unit and roles.keys() == {"form"}):
                 break
         else:
             if kind == "word" and len(word) > 1 and not re.fullmatch("[0-9a-f]+", word):
@@ -156,7 +157,3 @@ def _inflected(phrase: str) -> list[str]:
         return [phrase]
     before, after = phrase[: match.start()], phrase[match.end() :]
     return [form for end in match[1].split("|") for form in _inflected(before + end + after)]
-
-
-def _is_unit(word: str) -> bool:
-    return "unit" in _lexicon().meanings.get(word, {})

@@ -9,22 +9,20 @@
     atom    = number | constant | value | date | clock | call operand | list items | "(" group ")"
 
 The terminals are in words/*.txt. Every token is accounted for, or there is no reading. Where two
-readings are sensible (`1,234`, `sin 5`, `6/2(1+2)`) both are given: the parser raises
-_Choice, and begins anew with each option chosen.
+readings are sensible (`1,234`, `sin 5`, `6/2(1+2)`) both are given: the parser raises Choice, and
+begins anew with each of the options. Numbers have a file of their own.
 """
 
 import re
-import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import takewhile
 
 from function.natural import terms
-from function.natural.lexicon import Form, Token, Unit, forms, tokens
+from function.natural.cursor import END, Choice
+from function.natural.lexicon import Form, Token, Unit, forms
+from function.natural.numbers import Numbers
 from function.natural.terms import ATOM, PRODUCT, SUM, TODAY, NoReadingError, Term, check
-from function.natural.typography import plain
 from function.program import Program
 from sandbox import Policy
 
@@ -32,19 +30,12 @@ LONGEST = 200  # characters; a longer text is a program
 MOST_PARSES = 24  # a text that can be read in more ways than that tries says nothing
 
 _IMPORTS = {"Fraction(": "from fractions import Fraction\n", "statistics.": "import statistics\n"}
-_TIGHT_DASH = re.compile(r"(?<=[\w.)])—(?=[\w.(])")  # that phones make of `5--1`
-_INCHES = re.compile(r"(\d)[’′] ?(\d+)[”″]")  # quotes, as phones write them
-_DIGITS = re.compile(
-    r"(\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}|\d*)(?:\.(\d+))?(e[-+]?\d+)?"  # 12,34,567.5e3
-)
-_SWAPPED = str.maketrans(",.", ".,")
 _OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "(", "|", "scale")
 _TARGET = ("unit", "%", "fraction", "deg", "rad", "base")
 _COMPARISONS = ("==", "=", ">", "<", ">=", "<=", "!=")
 _CLOSING = {"(": ")", "[": "]", "|": "|"}
 _VARIABLES = dict(zip("xyzabnху", "xyzabnxy", strict=True))
 _SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "+-01234567890123456789")
-_END = Token("", {})
 
 
 @dataclass(frozen=True)
@@ -70,10 +61,10 @@ class Reading:
 
 def abilities(policy: Policy) -> frozenset[str]:
     """What a program may do that arithmetic does not: algebra with symbols, draw."""
-    has_symbols = "sympy" in policy.allowed_imports and bool(policy.prelude)
+    if "sympy" not in policy.allowed_imports or not policy.prelude:
+        return frozenset()
     has_pictures = "plt" in policy.preloaded and policy.limits.picture_bytes > 0
-    found = {"algebra": has_symbols, "draw": has_symbols and has_pictures}
-    return frozenset(name for name, is_there in found.items() if is_there)
+    return frozenset({"algebra", "draw"} if has_pictures else {"algebra"})
 
 
 def read(text: str, able: frozenset[str] = frozenset()) -> Reading:
@@ -95,7 +86,7 @@ def read(text: str, able: frozenset[str] = frozenset()) -> Reading:
             parser = _Parser(text, chosen, able)
             expression = parser.parse()
             found.setdefault(expression.program, expression)
-        except _Choice as choice:
+        except Choice as choice:
             first, *others = ({**chosen, choice.name: option} for option in choice.options)
             paths = [first, *paths, *others]
         except (NoReadingError, ZeroDivisionError, OverflowError, RecursionError) as error:
@@ -114,73 +105,8 @@ def shown(program: Program, output: str) -> str:
     return f"{text} {program.unit}".rstrip()
 
 
-class _Choice(Exception):
-    """Several ways to go on, each sensible, between which nothing was chosen yet."""
-
-    def __init__(self, name: str, options: tuple[str, ...]) -> None:
-        self.name, self.options = name, options
-
-
-class _Parser:
-    """Follows the grammar, with the choices that are given. Raises _Choice for a further one."""
-
-    def __init__(self, text: str, chosen: dict[str, str], able: frozenset[str]) -> None:
-        self.chosen, self.able = chosen, able
-        self.place, self.unknown = 0, ""
-        self.notes: set[str] = set()
-        self.is_alone = self.in_list = False
-        if _TIGHT_DASH.search(text):
-            text = _TIGHT_DASH.sub(self._choose("dash", "-", "--"), text)
-        text = _INCHES.sub("\\1'\\2\"", text)
-        self.line = line = plain(text).strip().lower()
-        is_apart = re.search(r"\d \d{3}(?!\d)", line)
-        spaces = self._choose("spaces", "one", "two") if is_apart else "one"
-        comma = re.search(r"\d,\d|\d\.\d+\.\d", line)
-        self.comma = self._choose("comma", ",", ".", "list") if comma else "."
-        self.tokens = tokens(line, commas=self.comma != "list", spaces=spaces != "two")
-        roles = {role for token in self.tokens for role in token.roles}
-        self.topic = next((topic for topic in ("algebra", "draw") if topic in roles), "")
-
-    def _choose(self, name: str, *options: str) -> str:
-        """One of several readings, the same for the whole text."""
-        if name not in self.chosen and len(options) > 1:
-            raise _Choice(name, options)
-        return self.chosen.get(name, options[0])
-
-    def _option(self, template: str) -> str:
-        """One of several programs for the same words."""
-        return self._choose(template, *template.split(" or "))
-
-    # Tokens
-
-    def _peek(self, ahead: int = 0) -> Token:
-        try:
-            return self.tokens[self.place + ahead]
-        except IndexError:
-            return _END
-
-    def _next(self) -> Token:
-        self.place += 1
-        return self._peek(-1)
-
-    def _is(self, *roles: str, ahead: int = 0) -> bool:
-        return not self._peek(ahead).roles.keys().isdisjoint(roles)
-
-    def _accept(self, *roles: str) -> str:
-        """Step over a token that has one of the roles, and return that role, else ""."""
-        for role in roles:
-            if role in self._peek().roles:
-                self.place += 1
-                return role
-        return ""
-
-    def _attempt(self, parse: Callable[[], Term]) -> Term | None:
-        start = self.place, self.unknown, self.in_list
-        try:
-            return parse()
-        except NoReadingError:
-            self.place, self.unknown, self.in_list = start
-            return None
+class _Parser(Numbers):
+    """Follows the grammar, with the choices that are given. Raises Choice for a further one."""
 
     # The text as a whole
 
@@ -196,7 +122,7 @@ class _Parser:
         says_all = ("number", "clock", "date", "const", "today", "vulgar", "value")
         check(not self.is_alone or self._is(*says_all))
         term = self._whole(asks_roots)
-        check(self._peek() is _END and term.text != "math.e")
+        check(self._peek() is END and term.text != "math.e")
         if self.unknown:
             check("algebra" in self.able)
             term = terms.symbolic(term, self.unknown)
@@ -265,7 +191,7 @@ class _Parser:
     def _form(self, form: Form, left: Term | None) -> Term:
         """`divide A by B`: the whole of a group."""
         meaning, parts = form
-        slots, unit = {"A": left or TODAY, "B": TODAY, "today": TODAY}, _END
+        slots, unit = {"A": left or TODAY, "B": TODAY, "today": TODAY}, END
         for part in parts[left is not None :]:
             if part in ("A", "B"):
                 slots[part] = self._factors(self._signed())
@@ -278,7 +204,7 @@ class _Parser:
                 token = self._next()
                 check(token.text == part or part == "U")
                 unit = token if part == "U" else unit
-        check(self._peek() is _END or self._is(")", "to", "="))
+        check(self._peek() is END or self._is(")", "to", "="))
         if meaning == "A in U":
             return slots["A"].converted(unit)
         if re.search(r"\(|\*\*", meaning):
@@ -420,7 +346,7 @@ class _Parser:
     def _is_percent(self, term: Term, token: Token) -> bool:
         """Whether a % sign means a hundredth here, not a remainder."""
         after = self._peek(1)
-        if token.text != "%" or after is _END or self._is("of", "to", ahead=1):
+        if token.text != "%" or after is END or self._is("of", "to", ahead=1):
             return True
         if not self._is(*_OPERAND, ahead=1) or self._is("*", ahead=1):
             return token.glued or not self._is("+", "-", ahead=1)
@@ -475,7 +401,7 @@ class _Parser:
             return self._call()
         if opening := self._accept(*_CLOSING):
             inner = self._group()
-            is_end = opening != "|" and self._peek() is _END
+            is_end = opening != "|" and self._peek() is END
             check(is_end or self._accept(_CLOSING[opening]))
             if opening == "|":
                 return Term(f"abs({inner.text})", ends=")")
@@ -508,104 +434,6 @@ class _Parser:
         check(variable and self.unknown in ("", variable))
         self.unknown = variable or ""
         return Term(self.unknown, ends="name")
-
-    def _number(self) -> Term:
-        """`2.5`, `3 1/2`, `2½`, `10k`, `twenty five`, `3 million 200 thousand`, `two thirds`."""
-        total, group, floor = Fraction(0), None, Fraction(10**30)
-        start, text, is_spoken = self.place, "", False
-        while True:
-            token, roles = self._peek(), self._peek().roles
-            word = roles.get("num", None if self._is("of", ahead=1) else roles.get("ord"))
-            if "number" in roles and group is None:
-                group, text = self._digits(token.text)
-                check(group < floor)
-            elif "vulgar" in roles and not is_spoken:
-                self.place += 1
-                value = Fraction(unicodedata.numeric(token.text)).limit_denominator(10)
-                return terms.fraction(total + (group or 0) + value)
-            elif word is not None and _follows(group, word, is_spoken):
-                group, is_spoken = (group or 0) + Fraction(word), True
-            elif self._is_scale(group):
-                step = Fraction(roles["scale"])
-                if step == 100:
-                    check((group or 1) < step)
-                    group, is_spoken = (group or 1) * step, True
-                else:
-                    check(step < floor)
-                    floor, total, group = step, total + (1 if group is None else group) * step, None
-            elif role := self._accept("point", "whole"):
-                check((group or 0).denominator == 1)
-                group, is_spoken, text = (group or 0) + self._decimals(role), False, ""
-                continue
-            elif not (is_spoken and group and self._joins(group)):
-                break
-            self.place += 1
-        value = total + (group or 0)
-        if self._is("part") and (self.place == start or self._is("of", ahead=1)):
-            value = Fraction(1) if self.place == start else value
-            return terms.fraction(value / self._next().roles["part"])
-        check(self.place > start)
-        if self.place > start + 1 or not text:
-            return Term(terms.decimal(value), ends="number")
-        return self._attempt(partial(self._mixed, value)) or Term(text, ends="number")
-
-    def _is_scale(self, group: Fraction | None) -> bool:
-        """Whether a word scales the number before it: `k` is a thousand here, not kelvin."""
-        token = self._peek()
-        is_short = len(token.text) < 3 and (
-            group is None or ("form" in token.roles and not token.glued)
-        )
-        if not self._is("scale") or is_short:
-            return False
-        name = f"unit {token.text}"
-        is_either = self._is("unit") and self._is("to", ahead=1)
-        return not is_either or self._choose(name, "scale", "temperature") == "scale"
-
-    def _joins(self, group: Fraction) -> bool:
-        """Whether `and` or a hyphen goes on with a number in words."""
-        word = self._peek(1).roles.get("num", 0)
-        is_hyphen = self._peek().text == "-" and self._peek().glued and _follows(group, word, True)
-        is_and = self._is("and") and group >= 20 and 0 < word < 100
-        return is_hyphen or (is_and and not self.in_list)
-
-    def _decimals(self, role: str) -> Fraction:
-        """What follows in `two point two five` and `две целых двадцать пять сотых`."""
-        self._accept("and")
-        digits: list[str] = []
-        while self._is("num", "number"):
-            token = self._next()
-            digits.append(str(token.roles.get("num", token.text)))
-        check(digits and all(each.isdecimal() for each in digits))
-        if role == "point":
-            check(len(digits) == 1 or all(len(each) == 1 for each in digits))
-            return Fraction(f"0.{''.join(digits)}")
-        numbers = list(map(int, digits))
-        check(all(_follows(Fraction(one), other, True) for one, other in pairwise(numbers)))
-        check(self._is("part") and sum(numbers) < self._peek().roles["part"])
-        return Fraction(sum(numbers), self._next().roles["part"])
-
-    def _mixed(self, whole: Fraction) -> Term:
-        """`3 1/2`."""
-        over, slash, under = self._next(), self._next(), self._next()
-        check(slash.text == "/" and slash.glued and under.glued and not over.glued)
-        check(over.text.isdecimal() and len(over.text) < 3 and under.text.isdecimal())
-        check(0 < int(over.text) < int(under.text))
-        return terms.fraction(whole + Fraction(int(over.text), int(under.text)))
-
-    def _digits(self, text: str) -> tuple[Fraction, str]:
-        """The value of a number, and how Python writes it."""
-        is_swapped = self.comma == ","
-        bare = re.sub("[ ']", "," if "," in text and not is_swapped else "", text)
-        match = _DIGITS.fullmatch(bare.translate(_SWAPPED) if is_swapped else bare)
-        digits, decimals, exponent = match.groups("") if match else ("00", "", "")
-        digits = digits.replace(",", "")
-        check(match and (self.is_alone or not re.match(r"0\d", digits)))
-        if "," in text:
-            self.notes.add("comma" if is_swapped and decimals else "group")
-        is_grouped = digits and not decimals and not exponent and not text.isdecimal()
-        written = f"{int(digits):_}" if is_grouped else digits.lstrip("0") or digits[:1]
-        python = f"{written}.{decimals}{exponent}" if decimals else written + exponent
-        return Fraction(f"{digits or 0}.{decimals or 0}{exponent}"), python
 
     def _date(self, text: str) -> Term:
         self.notes.add("date")
@@ -651,7 +479,7 @@ class _Parser:
             elif "rt(" in template and token.text not in "√∛" and self._peek().text not in "+-":
                 operands[0] = self._extended(operands[0], "+", "-")  # корень 9 плюс 16
             check(not self._is("^") or token.text in "√∛")
-        if "B" in template:  # log 2 8
+        if "math.log(B, A)" in template:  # log 2 8
             check("_" not in operands[0].text or operands[0].text.endswith("_000"))
             if len(operands) == 1 and self._is("number", "num"):
                 operands.append(self._operand())
@@ -720,7 +548,7 @@ class _Parser:
         operand = self._sum if closing else self._signed
         apart = ("number",) if closing else ("number", "num", "vulgar", "neg")
         items, separators = [operand()], set[str]()
-        while not (closing and (self._accept(closing) or self._peek() is _END)):
+        while not (closing and (self._accept(closing) or self._peek() is END)):
             separator = self._accept(";", ",")
             separator = (self._accept("and") and (separator or "and")) or separator
             if not separator and not self._is(*apart):
@@ -737,14 +565,6 @@ class _Parser:
 
 def _superscript(token: Token) -> str:
     return token.text.translate(_SUPERSCRIPTS).lstrip("+")
-
-
-def _follows(group: Fraction | None, word: int, is_spoken: bool) -> bool:
-    """Whether a number word can follow: five after twenty, not after six or ten."""
-    if group is None:
-        return True
-    room = 10 ** len(str(word))
-    return bool(is_spoken and word and group and group % room == 0 and group % 100 != 10)
 
 
 def _times(term: Term) -> list[int]:

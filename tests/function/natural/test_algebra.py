@@ -81,7 +81,7 @@ def told(text: str, maths: Sandbox) -> tuple[Answer, str]:
         ("x^2 + 2x + 1 = 0", "[-1] = "),
         ("expand (x+1)^2", "x**2 + 2*x + 1 = "),
         ("what is 15% of 80?", "12 = 15/100*80"),
-        ("2+2\nsqrt(8)\nx + x", "4\n2*sqrt(2)\n2*x"),
+        ("2+2\nx*x\nx + x", "4\nx**2\n2*x"),
         ("15% of 80\nsolve x^2-4=0\nderivative of x^3", "12.0\n[-2, 2]\n3*x**2"),
         ("solve x + y = 3, x - y = 1", "solve([x + y - 3, x - y - 1])"),
         ("x + y = 3", "Write it in Python"),
