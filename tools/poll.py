@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Any, NoReturn
 
@@ -50,27 +50,22 @@ def main(arguments: list[str] | None = None) -> int:
         settings = load_settings_with_token()
         store = open_store(settings.store)
         sandbox = Sandbox(load_policy(settings.policy_path))
-        sandbox.start()
+        with closing(store), closing(sandbox):
+            sandbox.start()
+            api = BotApi(settings.token, settings.telegram_api_url)
+            me = reached(partial(api.call, "getMe"))
+            log.info("answering as @%s; Ctrl-C ends", me["username"])
+            identity = Identity(settings.bot_id, me["username"].lower())
+            bot = Bot(sandbox, store, identity, settings.token, api.fetch_text, natural)
+            answer_all(api, ApiDelivery(bot, store, signed(store, settings.token), api))
     except (ValueError, PolicyError, SandboxUnavailable) as error:
         log.critical("%s", error)
         return 2
-    except KeyboardInterrupt:
-        return 0
-    api = BotApi(settings.token, settings.telegram_api_url)
-    try:
-        me = reached(partial(api.call, "getMe"))
-        log.info("answering as @%s; Ctrl-C ends", me["username"])
-        identity = Identity(settings.bot_id, me["username"].lower())
-        bot = Bot(sandbox, store, identity, settings.token, api.fetch_text, natural)
-        answer_all(api, ApiDelivery(bot, store, signed(store, settings.token), api))
     except Refused as error:
         log.critical("%s", explain(error))
         return 1
     except KeyboardInterrupt:
         return 0
-    finally:
-        sandbox.close()
-        store.close()
 
 
 def on_interrupt(action: Any) -> None:

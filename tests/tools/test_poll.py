@@ -191,6 +191,21 @@ def test_waiting_ends_at_once_on_interrupt(start: Start, server: BotApiServer) -
     assert time.monotonic() - started < 5
 
 
+def test_a_second_interrupt_changes_nothing(start: Start, server: BotApiServer) -> None:
+    server.be("getUpdates", "hang")
+    process = start()
+    wait_for(lambda: "getUpdates" in [call.method for call in server.calls])
+    process.send_signal(signal.SIGTERM)
+    end(process)
+
+
+def test_without_a_token_it_cannot_begin(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    output, _ = (process := start()).communicate(timeout=30)
+    assert process.returncode == 2
+    assert "No TOKEN" in output
+
+
 @pytest.mark.parametrize(
     ("mood", "said"),
     [
