@@ -31,11 +31,10 @@ class Webhook:
         update = read_object(req)
         if not isinstance(update.get("update_id"), int) or isinstance(update["update_id"], bool):
             raise falcon.HTTPBadRequest(title="update_id must be an integer")
-        events.bind(update=update["update_id"])
-        if (user := _user(update)) is not None:
-            events.bind(user=events.pseudonym(user, self.settings.token))
-        call = self.answer(update)
-        if call is not None:
+        user = _user(update)
+        who = {} if user is None else {"user": events.pseudonym(user, self.settings.token)}
+        events.bind(update=update["update_id"], **who)
+        if call := self.answer(update):
             resp.data, resp.content_type = encode(call)
 
 
