@@ -13,7 +13,6 @@ import os
 import resource
 import sys
 import types
-import warnings
 
 from sandbox.fork_server import protocol, user_defined
 from sandbox.fork_server.error_text import PROGRAM_NAME, describe
@@ -46,12 +45,21 @@ class World:
     """
 
     def __init__(
-        self, main: types.ModuleType, output_bytes: int, has_input: bool, show: Show
+        self,
+        config: protocol.Configuration,
+        views: Mapping[str, types.ModuleType],
+        show: Show,
     ) -> None:
-        self.main = main
+        removed = config["dangerous_names"]
+        self.main = types.ModuleType("__main__")
+        self.main.__dict__.update((name, views[of]) for name, of in config["preloaded"].items())
+        self.main.__dict__["__builtins__"] = reduced_builtins(
+            removed, views, config["allowed_imports"]
+        )
         self.output = _Output()
-        self.output_bytes = output_bytes
+        self.output_bytes = config["output_bytes"]
         self.stdout = _text(self.output)
+        has_input = "input" not in removed
         self.stdin = io.StringIO() if has_input else None
         self.stderr = _text(io.BytesIO()) if has_input else None
         self.show = show
@@ -148,40 +156,17 @@ class _Output(io.RawIOBase):
 _HELPERS = {name: getattr(user_defined, name) for name in user_defined.__all__}
 
 
-def prepare(
-    preloaded: Mapping[str, types.ModuleType],
-    removed: Collection[str],
-    views: Mapping[str, types.ModuleType],
-    allowed: frozenset[str],
-    output_bytes: int,
-    show: Show | None,
-) -> World:
-    """Return what programs find, and make it the module `__main__` and the standard output.
-
-    Takes the names that are there without an import, the builtins that are not, the views of
-    modules, which of these may be imported, how much may be printed, and how values are shown, if
-    not as `print` does.
-    """
-    main_module = types.ModuleType("__main__")
-    main_module.__dict__.update(preloaded)
-    main_module.__dict__["__builtins__"] = reduced_builtins(removed, views, allowed)
-    sys.modules["__main__"] = main_module
-    warnings.filterwarnings("always", category=SyntaxWarning)
-    warnings.showwarning = _note_warning  # type: ignore[assignment]
-    world = World(main_module, output_bytes, "input" not in removed, show or _print)
-    sys.stdout = world.stdout
-    return world
-
-
-def _print(value: object, _expression: str, stdout: io.TextIOWrapper) -> tuple[str, tuple[()]]:
+def show_as_print(value: object, _: str, stdout: io.TextIOWrapper) -> tuple[str, tuple[()]]:
+    """Show a value as Python's own console does, in one write, where `print` makes two."""
     if value is not None:
-        stdout.write(f"{value!s}\n")  # print() would write twice
+        stdout.write(f"{value!s}\n")
     return "", ()
 
 
-def _note_warning(
+def note_warning(
     message: Warning | str, category: type[Warning], _: str, line: int, *__: object
 ) -> None:
+    """Do what `warnings.showwarning` does."""
     _warned[f"{category.__name__}: {message}", line] = None
 
 
@@ -193,7 +178,7 @@ def _warnings(has_lines: bool, left_out: str = "") -> str:
 
 
 def reduced_builtins(
-    removed: Collection[str], views: Mapping[str, types.ModuleType], allowed: frozenset[str]
+    removed: Collection[str], views: Mapping[str, types.ModuleType], allowed: Collection[str]
 ) -> dict[str, object]:
     """Return the builtins without those removed, and with an import of views alone."""
     reduced = {
@@ -207,7 +192,7 @@ def reduced_builtins(
 
 
 def _guarded_import(
-    views: Mapping[str, types.ModuleType], allowed: frozenset[str]
+    views: Mapping[str, types.ModuleType], allowed: Collection[str]
 ) -> Callable[..., types.ModuleType]:
     real_import = builtins.__import__
 

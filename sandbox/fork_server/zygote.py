@@ -399,27 +399,23 @@ _zygote: _Zygote | None = None
 
 
 def _world(config: protocol.Configuration) -> guest.World:
-    given = {**config["allowed_imports"], "__future__": None}
-    views = module_views(given, frozenset(config["dangerous_attrs"]))
+    views = module_views(config["allowed_imports"], frozenset(config["dangerous_attrs"]))
     for name in _LAZY:
         try:
             lean_import(name)
         except ImportError:  # not in every version of Python
             pass
-    show = None
+    show: guest.Show = guest.show_as_print
     if config["has_libraries"]:
         from sandbox.fork_server import display, libraries
 
         libraries.keep_readable_fonts(_readable_paths(config["readable_paths"]))
         show = display.shows(config["picture_bytes"])
-    return guest.prepare(
-        preloaded={name: views[module] for name, module in config["preloaded"].items()},
-        removed=config["dangerous_names"],
-        views=views,
-        allowed=frozenset(given),
-        output_bytes=config["output_bytes"],
-        show=show,
-    )
+    world = guest.World(config, views, show)
+    sys.modules["__main__"], sys.stdout = world.main, world.stdout
+    warnings.filterwarnings("always", category=SyntaxWarning)
+    warnings.showwarning = guest.note_warning  # type: ignore[assignment]
+    return world
 
 
 def run_prelude(

@@ -138,7 +138,7 @@ def configuration(policy: Policy) -> protocol.Configuration:
     machine = platform.machine()
     denied = seccomp.build_filter(policy.denied_syscalls, machine)
     return {
-        "allowed_imports": dict(policy.allowed_imports),
+        "allowed_imports": {**policy.allowed_imports, "__future__": None},
         "preloaded": dict(policy.preloaded),
         "prelude": [split(program, parse(program)) for program in policy.prelude],
         "warm_up": [split(program, parse(program)) for program in policy.warm_up],
