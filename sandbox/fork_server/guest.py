@@ -84,15 +84,13 @@ def main(world: World) -> NoReturn:
     end(*_run(statements, shown, namespace, has_lines, world))
 
 
-def rehearse(statements: str, expression: str, namespace: dict[str, Any], world: World) -> str:
+def rehearse(program: bytes, namespace: dict[str, Any], world: World) -> str:
     """Run a trusted program as `main` does, while descriptor 1 leads nowhere.
 
     Returns its error's lines, or "".
     """
-    _, first, last, _ = protocol.unpack_program(
-        protocol.pack_program(0, statements, expression, "")
-    )
-    verdict, error, _ = _run(first, [last], namespace, True, world)
+    _, statements, expression, _ = protocol.unpack_program(program)
+    verdict, error, _ = _run(statements, [expression], namespace, True, world)
     _report(1, verdict, error, 0)
     if verdict in (OK, EMPTY_TEXT):
         return ""
@@ -224,23 +222,22 @@ def _run(
     """Run every statement; then show the value of each expression, of which "" has none.
 
     Returns the verdict; the lines of an error, or of warnings where there is none; and pictures.
+    Without comprehensions and keywords, as each of these copies pages: 6, and 3.
     """
     _warned.clear()
     try:
         try:
-            first = (
-                compile(statements, PROGRAM_NAME, "exec", dont_inherit=True) if statements else None
-            )
-            last = [
-                compile(each, PROGRAM_NAME, "eval", dont_inherit=True) if each else None
-                for each in expressions
-            ]
+            first = compile(statements, PROGRAM_NAME, "exec", 0, True) if statements else None
+            last = []
+            for each in expressions:
+                code = compile(each, PROGRAM_NAME, "eval", 0, True) if each else None
+                last.append((each, code))
         except (SyntaxError, ValueError) as error:
             return SYNTAX_ERROR, describe(error, has_lines=has_lines), ()
         # To run it is what this process, confined and of no other use, exists for.
         if first is not None:
             exec(first, namespace)  # nosec B102
-        for expression, code in zip(expressions, last, strict=True):
+        for expression, code in last:
             value = eval(code, namespace) if code is not None else None  # nosec B307
             left_out, pictures = world.show(value, expression, world.stdout)
         verdict = EMPTY_TEXT if type(value) is str and not value else OK

@@ -49,7 +49,6 @@ from sandbox.fork_server import guest, protocol
 from sandbox.fork_server.module_views import module_views
 from sandbox.fork_server.stand_ins import lean_import
 from sandbox.kernel import confine, landlock
-from sandbox.kernel.libc import libc
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
@@ -65,8 +64,10 @@ _CALM_SECONDS = 0.004
 # How often the clocks of running guests are read: a program that ends before costs nothing.
 _WATCH_SECONDS = 0.1
 
+_MOST_EVENTS = 8  # at once; room for all that there may be is 12 KiB, and three pages
 _REHEARSALS = 50  # enough for the interpreter to specialise the code
 _WARM_UPS = 3  # more gain nothing
+_FIRST = protocol.pack_program(0, "", "2+2", "")  # what every guest runs first
 _NO_STEPS = (("rehearsal", os.getpid, ()),) * 8
 
 # Modules that the interpreter imports on its own while a program runs, which opens no file; text
@@ -79,6 +80,9 @@ _LAZY = ("_strptime", "_pylong", "unicodedata", *(f"encodings.{name}" for name i
 
 
 _fork = ctypes.PyDLL(None).fork
+_libc = ctypes.CDLL(None)
+# os.wait4 imports a module at each call, and an exception costs: 14 page faults, and 8.
+_fcntl, _wait4, _write = _libc.fcntl, _libc.wait4, _libc.write
 _F_SETPIPE_SZ = 1031  # fcntl(2)
 _F_SETFL, _F_SETOWN, _F_SETSIG = 4, 8, 10
 _START_CPU_SECONDS = 60
@@ -112,16 +116,22 @@ class _Zygote:
         self.steps: list[tuple[confine.Step, ...]] = []  # by identity
         self.random_sources: list[random.Random] = []
         self.random_states: list[ctypes.Array[ctypes.c_char]] = []
-        # One uid each, from the first of the policy's range, by number modulo their count.
-        self.children: list[_Child | None] = [None] * config["uid_count"]
-        self.by_descriptor: dict[int, _Child] = {}  # pidfd; and status pipe, while that is read
-        self.next_number = self.prepared = self.running = 0
+        self.know_no_guest()
         # Twice the output's limit, as a page of a pipe may stay half empty; at most what pipe(7)
         # gives everybody. Pictures that do not fit are left out.
         self.pipe_bytes = min(2 * config["output_bytes"] + config["picture_bytes"], 1 << 20)
         self.watch_at = 0.0  # when to read the clocks of those that run
         self.poll = select.epoll()
+        self.ended = (ctypes.c_int * 1)()  # how the last one did, wait4(2)
+        self.usage = (ctypes.c_long * 18)()  # and what it used, as in getrusage(2)
         self.next = (0, 0, 0, 0)  # of the guest that is forked: identity, program, output, report
+
+    def know_no_guest(self) -> None:
+        """Begin; and in a guest, forget the others, so that no escaped program finds them."""
+        # By identity, which is the number modulo their count: one uid each, from the first.
+        self.children: dict[int, _Child] = {}
+        self.by_descriptor: dict[int, _Child] = {}  # pidfd; and status pipe, while that is read
+        self.next_number = self.prepared = self.running = 0
 
     def warm_up(self) -> None:
         """Run the policy's own programs, each in a guest first, and what every guest runs."""
@@ -219,16 +229,16 @@ class _Zygote:
         self.control.setblocking(False)
         control = self.control.fileno()
         self.poll.register(control, select.EPOLLIN)
-        prepared = self.config["prepared"]
+        prepared, most = self.config["prepared"], self.config["uid_count"]
         wanted = True
-        while wanted or self.by_descriptor:
-            while wanted and self.prepared <= prepared // 2 and None in self.children:
+        while wanted or self.children:
+            while wanted and self.prepared <= prepared // 2 and len(self.children) < most:
                 if (forked := self._prepare()) == 0:
                     return True
                 if forked < 0:
                     break
-            is_short = wanted and self.prepared < prepared and None in self.children
-            events = self.poll.poll(self._timeout(is_short))
+            is_short = wanted and self.prepared < prepared and len(self.children) < most
+            events = self.poll.poll(self._timeout(is_short), _MOST_EVENTS)
             if is_short and not events and self._prepare() == 0:
                 return True
             for descriptor, _ in events:
@@ -238,8 +248,8 @@ class _Zygote:
                     wanted = False
                     self.poll.unregister(control)
                     self.control.close()
-                    for child in self.children:
-                        if child and not child.deadline:
+                    for child in self.children.values():
+                        if not child.deadline:
                             self._start_clock(child.number)
             if self.running:
                 self._watch()
@@ -266,7 +276,7 @@ class _Zygote:
 
     def _start_clock(self, number: int) -> None:
         self.prepared -= 1
-        child = self.children[number % len(self.children)]
+        child = self.children.get(number % self.config["uid_count"])
         if child and child.number == number:  # it may be dead already
             now = time.monotonic()
             if not self.running:
@@ -284,8 +294,8 @@ class _Zygote:
         if now < self.watch_at:
             return
         self.watch_at = now + _WATCH_SECONDS
-        for child in self.children:
-            if not child or not child.deadline or child.ended_for != protocol.NOT_BY_ZYGOTE:
+        for child in self.children.values():
+            if not child.deadline or child.ended_for != protocol.NOT_BY_ZYGOTE:
                 continue
             if now >= child.deadline:
                 child.ended_for = protocol.WALL_TIME_OVER
@@ -300,8 +310,8 @@ class _Zygote:
 
         Returns 0 in the guest, else 1, or -1 where no other may be tried now.
         """
-        number, most = self.next_number, len(self.children)
-        while self.children[number % most]:  # so a uid is reused as late as possible
+        number, most = self.next_number, self.config["uid_count"]
+        while (identity := number % most) in self.children:  # so it is reused as late as possible
             number += 1
         self.next_number = number + 1
         program, give_program = os.pipe()
@@ -309,9 +319,9 @@ class _Zygote:
         take_report, report = os.pipe2(os.O_NONBLOCK)
         take_status, status = os.pipe()
         # Where the user's budget for pipes is spent (pipe(7)), output is cut earlier.
-        libc.fcntl(output, _F_SETPIPE_SZ, self.pipe_bytes)
+        _fcntl(output, _F_SETPIPE_SZ, self.pipe_bytes)
         self._seed()
-        self.next = number % most, program, output, report
+        self.next = identity, program, output, report
         pid = _fork()
         if pid == 0:  # not a step more in code that the zygote has specialised
             return 0
@@ -324,8 +334,7 @@ class _Zygote:
                 os.close(status)
                 return -1
             pidfd = os.pidfd_open(pid)
-            child = _Child(number, pid, pidfd, status)
-            self.children[number % most] = child
+            child = self.children[identity] = _Child(number, pid, pidfd, status)
             self.by_descriptor[pidfd] = self.by_descriptor[status] = child
             self.poll.register(pidfd, select.EPOLLIN)
             self.poll.register(status, 0)  # an error is told unasked: no reader is left, pipe(7)
@@ -352,12 +361,6 @@ class _Zygote:
         except BaseException:
             os.abort()
 
-    def forget_others(self) -> None:
-        """Let go of all that is known of other guests: an escaped program finds none of it."""
-        self.children.clear()
-        self.by_descriptor.clear()
-        self.next_number = self.prepared = self.running = 0
-
     def _seed(self) -> None:
         """Give the next guest random numbers of its own; itself it would copy pages for them."""
         for source in self.random_sources:
@@ -374,24 +377,17 @@ class _Zygote:
             child.status = 0
             signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
             return
+        _wait4(child.pid, self.ended, 0, self.usage)
         if child.status:
-            self._report_end(child)
-        else:
-            os.waitpid(child.pid, 0)
-        self.children[child.number % len(self.children)] = None
+            del self.by_descriptor[child.status]
+            self.poll.unregister(child.status)
+            user_s, user_us, system_s, system_us, max_rss_kib = self.usage[:5]
+            cpu_seconds = user_s + system_s + (user_us + system_us) / 1e6
+            ending = protocol.ENDING.pack(self.ended[0], child.ended_for, cpu_seconds, max_rss_kib)
+            _write(child.status, ending, len(ending))  # in vain, if it is answered in this moment
+            os.close(child.status)
+        del self.children[child.number % self.config["uid_count"]]
         self.running -= bool(child.deadline)
-
-    def _report_end(self, child: _Child) -> None:
-        del self.by_descriptor[child.status]
-        self.poll.unregister(child.status)
-        _, status, usage = os.wait4(child.pid, 0)
-        cpu_seconds = usage.ru_utime + usage.ru_stime
-        ending = protocol.ENDING.pack(status, child.ended_for, cpu_seconds, usage.ru_maxrss)
-        try:
-            os.write(child.status, ending)
-        except BrokenPipeError:  # it was answered in this moment
-            pass
-        os.close(child.status)
 
 
 # Kept here, as a guest that freed it would copy all its pages.
@@ -439,7 +435,7 @@ def run_prelude(
 def _rehearse(
     layer: str, program: tuple[str, str], namespace: dict[str, Any], world: guest.World
 ) -> None:
-    if error := guest.rehearse(*program, namespace, world):
+    if error := guest.rehearse(protocol.pack_program(0, *program, ""), namespace, world):
         raise confine.LayerError(layer, f"{program[0] or program[1]!r}: {error}")
 
 
@@ -466,9 +462,9 @@ def _end_with_the_function(control: _socket.socket) -> None:
     So whatever a module or a program does while this starts, it does not outlive the function. Not
     prctl(2)'s signal, which comes when the thread ends that started this process.
     """
-    libc.fcntl(control.fileno(), _F_SETOWN, os.getpid())
-    libc.fcntl(control.fileno(), _F_SETSIG, signal.SIGKILL)
-    libc.fcntl(control.fileno(), _F_SETFL, os.O_ASYNC)
+    _fcntl(control.fileno(), _F_SETOWN, os.getpid())
+    _fcntl(control.fileno(), _F_SETSIG, signal.SIGKILL)
+    _fcntl(control.fileno(), _F_SETFL, os.O_ASYNC)
 
 
 def _start(control: _socket.socket) -> _Zygote | None:
@@ -495,7 +491,7 @@ def _start(control: _socket.socket) -> _Zygote | None:
         report = {"failed": "zygote", "reason": f"{type(error).__name__}: {error}"}
     gc.collect()
     gc.freeze()
-    libc.fcntl(control.fileno(), _F_SETFL, 0)
+    _fcntl(control.fileno(), _F_SETFL, 0)
     resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
     control.send(json.dumps(report).encode())
     return None if "failed" in report else zygote
@@ -521,8 +517,8 @@ def main() -> guest.World | None:
         raise
     if is_guest:
         # Makes this process's copies of what a program needs.
-        guest.rehearse("", "2+2", _zygote.world.main.__dict__, _zygote.world)
+        guest.rehearse(_FIRST, _zygote.world.main.__dict__, _zygote.world)
         _zygote.confine()
-        _zygote.forget_others()
+        _zygote.know_no_guest()
         return _zygote.world
     return None

@@ -528,4 +528,4 @@ print(held, zygote.children, zygote.by_descriptor,
         eventually(lambda: own_sandbox.status()["guests"]["running"] == 1)
         outcome = own_sandbox.run(source, unchecked=True)
         running.result()
-    assert (outcome.error, outcome.output) == ("", "[] [] {} 0 0 0\n")
+    assert (outcome.error, outcome.output) == ("", "[] {} {} 0 0 0\n")
