@@ -52,7 +52,7 @@ class LayerError(Exception):
 
 
 def prepare(
-    rlimits: Iterable[tuple[int, int]],
+    rlimits: tuple[tuple[int, int], ...],
     uid: int | None,
     ruleset: tuple[int, int] | None,
     filter: bytes | None,  # noqa: A002
@@ -68,7 +68,21 @@ def prepare(
     clears it, prctl(2)), no_new_privs, Landlock, and seccomp last, as it denies what the others
     need.
     """
-    zero = ctypes.c_ulong(0)
+    ids: tuple[Step, ...] = ()
+    if uid is not None:
+        ids = (
+            ("uid", libc.setgroups, (0, None)),
+            ("uid", libc.setresgid, (uid, uid, uid)),
+            ("uid", libc.setresuid, (uid, uid, uid)),
+        )
+    return (*_before_ids(rlimits, ruleset), *ids, *_after_ids(ruleset, filter))
+
+
+# One copy for all guests: a fork copies an entry for each page of memory.
+@functools.cache
+def _before_ids(
+    rlimits: tuple[tuple[int, int], ...], ruleset: tuple[int, int] | None
+) -> tuple[Step, ...]:
     steps: list[Step] = []
     if ruleset is not None and ruleset[0] != 4:
         steps.append(("descriptors", os.dup2, (ruleset[0], 4, False)))
@@ -78,11 +92,16 @@ def prepare(
         # SIGXCPU at the soft limit; SIGKILL follows if that is ignored.
         hard = limit + 1 if which == resource.RLIMIT_CPU else limit
         steps.append(("rlimits", libc.setrlimit, (which, struct.pack("@LL", limit, hard))))
-    if uid is not None:
-        steps.append(("uid", libc.setgroups, (0, None)))
-        steps.append(("uid", libc.setresgid, (uid, uid, uid)))
-        steps.append(("uid", libc.setresuid, (uid, uid, uid)))
-    steps.append(("capabilities", libc.capset, _NO_CAPABILITIES))
+    return tuple(steps)
+
+
+@functools.cache
+def _after_ids(
+    ruleset: tuple[int, int] | None,
+    filter: bytes | None,  # noqa: A002
+) -> tuple[Step, ...]:
+    zero = ctypes.c_ulong(0)
+    steps: list[Step] = [("capabilities", libc.capset, _NO_CAPABILITIES)]
     for layer, option, value in (
         ("parent-death signal", _PR_SET_PDEATHSIG, signal.SIGKILL),
         ("dumpable", _PR_SET_DUMPABLE, 0),
@@ -111,7 +130,6 @@ def apply(steps: Iterable[Step]) -> None:
             raise LayerError(layer, os.strerror(ctypes.get_errno()))
 
 
-@functools.cache  # one copy for all
 def _installation(program: bytes) -> tuple[Callable[..., int], tuple[object, ...]]:
     instructions = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: unsigned short len, padding, struct sock_filter *filter.

@@ -30,7 +30,7 @@ def main() -> None:
         ruleset = fcntl.fcntl(landlock.create_ruleset(readable, abi), fcntl.F_DUPFD, 10), abi
     uid = config["first_uid"] if os.geteuid() == 0 else None
     program = bytes.fromhex(config["filter"])
-    confine.apply(confine.prepare(config["rlimits"], uid, ruleset, program))
+    confine.apply(confine.prepare(tuple(map(tuple, config["rlimits"])), uid, ruleset, program))
     guest.main(world)
 
 
