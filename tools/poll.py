@@ -76,7 +76,7 @@ def on_interrupt(action: Any) -> None:
 
 def end(*_: object) -> NoReturn:
     """End whatever waits; a second interrupt changes nothing."""
-    on_interrupt(signal.SIG_IGN)
+    on_interrupt(lambda *_: None)  # SIG_IGN would be told as a race of one that has come by now
     raise KeyboardInterrupt
 
 

@@ -194,7 +194,8 @@ def test_waiting_ends_at_once_on_interrupt(start: Start, server: BotApiServer) -
 def test_a_second_interrupt_changes_nothing(start: Start, server: BotApiServer) -> None:
     server.be("getUpdates", "hang")
     process = start()
-    wait_for(lambda: "getUpdates" in [call.method for call in server.calls])
+    wait_for(lambda: "getMe" in [call.method for call in server.calls])
+    time.sleep(0.5)
     process.send_signal(signal.SIGTERM)
     end(process)
 
