@@ -41,8 +41,6 @@ from sandbox.check.source import Lines, Unparsed, decode_escapes, normalised, pa
 from sandbox.check.templates import Templates
 from sandbox.policy.loader import Policy
 
-__all__ = ["MOST_VIOLATIONS", "Violation", "check"]
-
 # Nobody reads more; a program made of violations must not become a long answer.
 MOST_VIOLATIONS = 100
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from sandbox.check.source import normalised
 
-__all__ = ["hidden_words", "is_plain_text", "joined_texts", "terms_of_sum", "text_of"]
-
 _WORD = re.compile(r"\w+")
 _DEEPEST_FIELD = 2  # str.format raises ValueError beyond (Objects/stringlib/unicode_format.h)
 

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from sandbox.check.source import normalised
 
-__all__ = ["KINDS", "Kind", "Nodes", "by_identifier", "by_kind", "walk"]
-
 Nodes = Mapping[type, Sequence[Any]]
 
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from sandbox.check.node_kinds import KINDS, Nodes, by_identifier, walk
 
-__all__ = ["DEFINITIONS", "ORDINARY_WORDS", "Binding", "Scopes"]
-
 # Words that people name variables with. Other dangerous names are refused in every position.
 ORDINARY_WORDS = frozenset(
     ("copyright", "credits", "dir", "exit", "help", "input", "license", "open", "quit", "vars")

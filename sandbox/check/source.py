@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
-__all__ = ["PROGRAM_NAME", "Decoded", "Lines", "Unparsed", "decode_escapes", "normalised", "parse"]
-
 PROGRAM_NAME = "<program>"
 
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")

@@ -14,8 +14,6 @@ from typing import Any
 from sandbox.check.literals import is_plain_text
 from sandbox.check.scopes import Scopes
 
-__all__ = ["Templates"]
-
 # Who judges, and what: a text, a table of texts, or the name of one.
 _Claim = tuple[Callable[[Any], Any], Any]
 # What has to hold as well; None where the claim is false.

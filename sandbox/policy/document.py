@@ -110,10 +110,15 @@ class Document:
         return self.raw.decode("utf-8", "replace")
 
     @property
+    def hashes(self) -> dict[Path, str]:
+        """The SHA-256 of each file."""
+        return {path: hashlib.sha256(raw).hexdigest() for path, raw in self.files.items()}
+
+    @property
     def sha256(self) -> str:
         """The SHA-256 of the file; of one that extends others, of all their hashes in a row."""
-        digests = [*map(_sha256, self.files.values())]
-        return digests[0] if len(digests) == 1 else _sha256("".join(digests).encode())
+        hashes = "".join(self.hashes.values())
+        return hashes if len(self.files) == 1 else hashlib.sha256(hashes.encode()).hexdigest()
 
     def place(self, at: At, *, key: bool = False) -> Place:
         """The place of a value, or of its key; of the nearest parent where there is none."""
@@ -156,10 +161,6 @@ class Document:
         for index, item in enumerate(value if isinstance(value, list) else ()):
             texts = [item] if isinstance(item, str) else item if isinstance(item, dict) else ()
             yield from (((name, index), text) for text in texts)
-
-
-def _sha256(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()
 
 
 def dotted(at: At) -> str:

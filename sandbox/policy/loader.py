@@ -1,6 +1,5 @@
 """Loads policy.yaml into a frozen Policy, or tells every mistake with its place and its cure."""
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,17 +10,6 @@ from sandbox.kernel import syscalls
 from sandbox.policy.document import Document, Finding
 from sandbox.policy.extends import read_document
 from sandbox.policy.mistakes import add_mistakes
-
-__all__ = [
-    "Finding",
-    "Identity",
-    "Limits",
-    "Policy",
-    "PolicyError",
-    "Rlimits",
-    "load_policy",
-    "parse_policy",
-]
 
 
 @dataclass(frozen=True)
@@ -111,10 +99,9 @@ def parse_policy(document: Document) -> Policy:
     if document.findings:
         raise PolicyError(document.findings)
     value = document.value
-    files = {path: hashlib.sha256(raw).hexdigest() for path, raw in document.files.items()}
     return Policy(
         path=document.path,
-        files=MappingProxyType(files),
+        files=MappingProxyType(document.hashes),
         sha256=document.sha256,
         version=value["version"],
         allowed_imports=MappingProxyType(_imports(value["allowed_imports"])),

@@ -21,8 +21,6 @@ import yaml
 from sandbox.policy.document import At, Document, dotted
 from sandbox.policy.words import Unbounded, cost
 
-__all__ = ["SCHEMA_FILE", "add_mistakes", "did_you_mean", "schema"]
-
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 _HIGHEST_UID = 2**32 - 2  # uid 2**32-1 means "no change" to setresuid(2)
 
