@@ -23,9 +23,8 @@ class Choice(Exception):
 class Cursor:
     """Goes through the tokens of a text, with the choices that are given.
 
-    `comma` and `spaces` are choices too: what such a sign between digits stands for. `topic` names
-    an ability that the text asks for, `unknown` the unknown that was met, `notes` what Python would
-    read otherwise. Every method may raise Choice.
+    `comma` is one: what it stands for between digits. `able` names the abilities of a program,
+    `unknown` is the unknown that was met, `notes` tells what Python would read otherwise.
     """
 
     def __init__(self, text: str, chosen: dict[str, str], able: frozenset[str]) -> None:
@@ -42,8 +41,13 @@ class Cursor:
         comma = re.search(r"\d,\d|\d\.\d+\.\d", line)
         self.comma = self._choose("comma", ",", ".", "list") if comma else "."
         self.tokens = tokens(line, commas=self.comma != "list", spaces=spaces != "two")
+
+    @property
+    def topic(self) -> str:
+        """The ability that the text asks for, by a word or, where there is algebra, an unknown."""
         roles = {role for token in self.tokens for role in token.roles}
-        self.topic = next((topic for topic in ("algebra", "draw") if topic in roles), "")
+        named = next((topic for topic in ("algebra", "draw") if topic in roles), "")
+        return named or "algebra" * bool(self.able and self.unknown)
 
     def _choose(self, name: str, *options: str) -> str:
         """One of several readings, the same for the whole text."""

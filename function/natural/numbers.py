@@ -13,6 +13,7 @@ from function.natural.terms import Term, check
 _DIGITS = re.compile(
     r"(\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}|\d*)(?:\.(\d+))?(e[-+]?\d+)?"  # 12,34,567.5e3
 )
+_NOTHING, _LARGEST = Fraction(0), Fraction(10**30)
 _SWAPPED = str.maketrans(",.", ".,")
 
 
@@ -21,7 +22,7 @@ class Numbers(Cursor):
 
     def _number(self) -> Term:
         """`2.5`, `3 1/2`, `2½`, `10k`, `twenty five`, `3 million 200 thousand`, `two thirds`."""
-        total, group, floor = Fraction(0), None, Fraction(10**30)
+        total, group, floor = _NOTHING, None, _LARGEST
         start, text, is_spoken = self.place, "", False
         while True:
             token, roles = self._peek(), self._peek().roles

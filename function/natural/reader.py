@@ -430,7 +430,6 @@ class _Parser(Numbers):
         if "i" in roles and re.search(r"\di\b|\bi\s*\^", self.line):
             return Term("1j", ends="name")
         variable = _VARIABLES.get(token.text)
-        self.topic = self.topic or "algebra" * bool(variable and self.able)
         check(variable and self.unknown in ("", variable))
         self.unknown = variable or ""
         return Term(self.unknown, ends="name")
