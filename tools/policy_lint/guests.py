@@ -134,29 +134,30 @@ class Guests:
         return self._served(
             imports,
             required_layers=frozenset(layers.ESSENTIAL),
-            limits=replace(self.policy.limits, **KNOWN["roomy"]["limits"] | {"wall_seconds": wall}),
+            limits=replace(self.policy.limits, **KNOWN["roomy"]["limits"], wall_seconds=wall),
             identity=replace(self.policy.identity, uid_count=3),
             **changes,
         )
 
-    def _confined(self, cpu_seconds: int, libraries: Given, *, imports: bool = True) -> Policy:
+    def _confined(self, libraries: Given, *, imports: bool = True) -> Policy:
         """The policy under all that there is to deny, whatever it says.
 
         Guests read files beneath the interpreter's own folders, and those of the system's libraries
         if they are to import others; else no more of these than the policy lets them.
         """
-        rlimits = replace(self.policy.rlimits, cpu_seconds=cpu_seconds, file_size_bytes=0)
-        paths: tuple[str, ...] = ("@python", *_system_libraries())
+        rlimits = replace(self.policy.rlimits, file_size_bytes=0)
+        wall = self.policy.limits.wall_seconds
+        paths = tuple(path for path in self.policy.readable_paths if _is_public(path))
         if imports:
-            rlimits = replace(rlimits, open_files=ROOMY_RLIMITS.open_files)
-        else:
-            paths = tuple(path for path in self.policy.readable_paths if _is_public(path))
+            seconds, wall = rlimits.cpu_seconds + _IMPORT_SECONDS, wall + _IMPORT_SECONDS
+            rlimits = replace(rlimits, cpu_seconds=seconds, open_files=ROOMY_RLIMITS.open_files)
+            paths = ("@python", *_system_libraries())
         return self._anywhere(
             self.trusted | libraries,
             rlimits=rlimits,
             denied_syscalls=warm_up_denials(self.policy),
             readable_paths=paths,
-            wall=max(cpu_seconds + 1, self.policy.limits.wall_seconds),
+            wall=wall,
         )
 
     def begin(self) -> None:
@@ -203,7 +204,7 @@ class Guests:
         nothing: dict[str, Any] = {part: {} for part in parts}
         if not (unknown or self.libraries):
             return nothing
-        policy = self._confined(ROOMY_RLIMITS.cpu_seconds, self.libraries)
+        policy = self._confined(self.libraries)
         [outcome] = tried("other modules", policy, [self._explorer(unknown)]).outcomes
         broken = {} if outcome.kind == "ok" else self._broken()
         return nothing | {"missing": broken} if broken else _answer(outcome)
@@ -212,40 +213,33 @@ class Guests:
         """The libraries that cannot be imported, with the error that each raises."""
         broken = {}
         for name, names in self.libraries.items():
-            policy = self._confined(ROOMY_RLIMITS.cpu_seconds, {name: names})
+            policy = self._confined({name: names})
             if told := tried(name, policy, [_exercise(())]).reason:
                 broken[name] = re.sub(r"^layer zygote .*? \((.*)\); cure.*", r"\1", told)
         return broken
 
-    def rehearse(self, programs: Iterable[str]) -> dict[str, Outcome]:
+    def rehearse(self, programs: Sequence[str]) -> dict[str, Outcome]:
         """How each program of prelude and, after all of these, of warm_up goes.
 
-        It has the policy's limits and every layer.
+        It has the policy's limits and every layer, and imports what the zygote does not.
         """
-        by_seconds: dict[int, dict[str, _Encode]] = {}
-        for program in programs:
-            seconds, encoded = self._rehearsal(program)
-            by_seconds.setdefault(seconds, {})[program] = encoded
-        outcomes: dict[str, Outcome] = {}
-        for seconds, group in by_seconds.items():
-            imports = seconds != self.policy.rlimits.cpu_seconds
-            policy = self._confined(seconds, self.libraries, imports=imports)
-            trial = tried("prelude and warm_up", policy, list(group.values()))
-            outcomes |= zip(group, trial.outcomes, strict=True)
-        return outcomes
-
-    def _rehearsal(self, program: str) -> tuple[int, _Encode]:
-        """Seconds of processor time, and what a guest runs, which imports what it needs."""
-        if program not in self.policy.prelude:
-            program = "\n".join((*self.policy.prelude, program))
+        prelude = self.policy.prelude
+        whole = {one: one if one in prelude else "\n".join((*prelude, one)) for one in programs}
         unknown = self.others.keys() - self.libraries
         names = {n: m for n, m in self.policy.preloaded.items() if m in unknown}
-        seconds = self.policy.rlimits.cpu_seconds
+        head = "".join(f"import {module} as {name}\n" for name, module in names.items())
         called = {*names, *(module.partition(".")[0] for module in unknown)}
-        if called.isdisjoint(re.findall(r"\w+", program)):
-            return seconds, partial(encode, program)
-        imports = "".join(f"import {module} as {name}\n" for name, module in names.items())
-        return seconds + _IMPORT_SECONDS, partial(encode, imports + program, unchecked=True)
+        outcomes: dict[str, Outcome] = {}
+        for imports in (False, True):
+            group = [one for one in programs if imports == _has_word(whole[one], called)]
+            encoded = [
+                partial(encode, head * imports + whole[one], unchecked=imports) for one in group
+            ]
+            if group:
+                policy = self._confined(self.libraries, imports=imports)
+                trial = tried("prelude and warm_up", policy, encoded)
+                outcomes |= zip(group, trial.outcomes, strict=True)
+        return outcomes
 
     def needed_syscalls(self, entries: Sequence[str]) -> tuple[str, str]:
         """The entry of denied_syscalls, and the call in it, that the bot cannot be without.
@@ -301,6 +295,10 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
     if outcome.kind != "ok":
         raise SandboxUnavailable(reason(outcome))
     return dict(ast.literal_eval(outcome.output.splitlines()[-1]))
+
+
+def _has_word(text: str, words: set[str]) -> bool:
+    return not words.isdisjoint(re.findall(r"\w+", text))
 
 
 def _is_public(path: str) -> bool:
