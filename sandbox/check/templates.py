@@ -132,30 +132,39 @@ class Templates:
         for call in self._nodes.get(ast.Call, ()):
             if isinstance(call.func, ast.Name):
                 calls[call.func.id].append(call)
-        found = {}
+        found: dict[ast.arg, list[ast.expr | None]] = {}
         for function in self._nodes.get(ast.FunctionDef, ()):
-            its, parameters = calls[function.name], function.args.args
-            is_plain = not (function.decorator_list or function.args.posonlyargs)
+            its = calls[function.name]
             if (
-                is_plain
+                not (function.decorator_list or function.args.posonlyargs)
                 and len(self._scopes.bound[function.name]) == 1
                 and self._scopes.is_sure(function)
                 and self._uses[function.name] == {call.func for call in its}
+                and not any(map(_is_unpacking, its))
             ):
-                defaults = [None] * (len(parameters) - len(function.args.defaults))
-                defaults += function.args.defaults
-                for index, (parameter, default) in enumerate(
-                    zip(parameters, defaults, strict=True)
-                ):
-                    found[parameter] = [_given(call, index, parameter.arg, default) for call in its]
+                found |= _given(function.args, its)
         return found
 
 
-def _given(call: ast.Call, index: int, name: str, default: ast.expr | None) -> ast.expr | None:
-    """Return what a call gives a parameter, None if that cannot be told."""
-    if any(isinstance(one, ast.Starred) for one in call.args):
-        return None
-    named = {one.arg: one.value for one in call.keywords}
-    if None in named:  # **options
-        return None
-    return call.args[index] if index < len(call.args) else named.get(name, default)
+def _is_unpacking(call: ast.Call) -> bool:
+    """Tell whether a call gives `*values` or `**options`."""
+    is_starred = any(isinstance(one, ast.Starred) for one in call.args)
+    return is_starred or any(one.arg is None for one in call.keywords)
+
+
+def _given(
+    arguments: ast.arguments, calls: Sequence[ast.Call]
+) -> dict[ast.arg, list[ast.expr | None]]:
+    """Return what calls give each parameter: an argument or, once for all, the default."""
+    parameters = arguments.args
+    by_name = {one.arg: one for one in parameters}
+    found: dict[ast.arg, list[ast.expr | None]] = {one: [] for one in parameters}
+    for call in calls:
+        named = {by_name[one.arg]: one.value for one in call.keywords if one.arg in by_name}
+        for parameter, value in (named | dict(zip(parameters, call.args, strict=False))).items():
+            found[parameter].append(value)
+    defaults = [None] * (len(parameters) - len(arguments.defaults)) + arguments.defaults
+    for parameter, default in zip(parameters, defaults, strict=True):
+        if len(found[parameter]) < len(calls):
+            found[parameter].append(default)
+    return found

@@ -630,6 +630,9 @@ GROWING: dict[str, Callable[[int], str]] = {
     "functions of a template": lambda n: (
         each("def f{0}(t): t.format(1)\nf{0}('a')\n", n) + "T = ['a']\n" + "T[0].format(1)\n" * n
     ),
+    "parameters of a function that is called often": lambda n: (
+        f"def f({each('a{}=None', n, ', ')}):\n {each('a{}.format()', n, '; ')}\n" + "f()\n" * n
+    ),
     "imports of namedtuple": lambda n: (
         "from collections import namedtuple as n\n" * n
         + each("P{} = n()\n", n)
