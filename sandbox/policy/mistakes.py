@@ -238,8 +238,8 @@ def _home_of(key: str) -> str | None:
 
 def _report_choice(document: Document, at: At, value: str, known: list[str]) -> None:
     if at[0] == "required_layers":
-        turned = [one for one in known if sorted(one.split()) == sorted(value.split())]
-        cure = did_you_mean(value, turned or known, f"use one of {', '.join(known)}")
+        turned = (one for one in known if sorted(one.split()) == sorted(value.split()))
+        cure = did_you_mean(next(turned, value), known, f"use one of {', '.join(known)}")
         document.report(at, "unknown-layer", f"{value} is no layer", cure)
         return
     kind = "group" if value.startswith("@") else "condition" if "(" in value else "system call"

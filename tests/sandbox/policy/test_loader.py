@@ -302,6 +302,12 @@ MISTAKES = [
     (r"'\bpasswd\b'", "^'*passwd'", "regex-invalid", "mend it"),
     (r"'\bpasswd\b'", "^'a{99999999999}'", "regex-invalid", "mend it"),
     ("  - seccomp", "  - ^secomp", "unknown-layer", "did you mean seccomp?"),
+    (
+        "  - uid or landlock",
+        "  - ^landlock or uid",
+        "unknown-layer",
+        "did you mean uid or landlock?",
+    ),
     ("  - seccomp", "  - ^seccomp: 1", "wrong-type", "write text"),
     ("required_layers:\n  - no_new_privs", "^required_layers:", "essential-layer", "no_new_privs"),
     ("- ptrace", "- ^ptrce", "unknown-syscall", "did you mean ptrace?"),
