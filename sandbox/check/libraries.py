@@ -10,7 +10,7 @@ from sandbox.policy.libraries import is_standard
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
-# A node, and the names that are surely bound where it stands.
+# A node, and the names that may be a library's where it stands: not surely bound by the program.
 _Place = tuple[Any, frozenset[str]]
 
 
@@ -23,52 +23,53 @@ def needs_libraries(tree: ast.Module, names: Collection[str]) -> bool:
     modules += [node.module for node in nodes.get(ast.ImportFrom, ()) if node.module]
     if not all(map(is_standard, modules)):
         return True
-    wanted = {node.id for node in nodes.get(ast.Name, ())}.intersection(names)
-    todo: list[_Place] = [(tree, frozenset())] if wanted else []
+    mentioned = {node.id for node in nodes.get(ast.Name, ())}
+    todo: list[_Place] = [(tree, frozenset(names) & mentioned)]
     while todo:
-        node, own = todo.pop()
+        node, free = todo.pop()
         match node:
-            case ast.Name(id=name, ctx=ast.Load() | ast.Del()) if name in wanted - own:
+            case ast.Name(id=name, ctx=ast.Load() | ast.Del()) if name in free:
                 return True
-            case ast.AugAssign(target=ast.Name(id=name)) if name in wanted - own:
+            case ast.AugAssign(target=ast.Name(id=name)) if name in free:
                 return True
-        todo += _inside(node, own)
+        if free:
+            todo += _inside(node, free)
     return False
 
 
-def _inside(node: Any, own: frozenset[str]) -> Iterator[_Place]:
+def _inside(node: Any, free: frozenset[str]) -> Iterator[_Place]:
     """Yield what a node holds."""
     if isinstance(node, _FUNCTIONS):
         body = {*node.body} if isinstance(node.body, list) else {node.body}
-        inner = own | _stored([node.args, *body]) | {getattr(node, "name", "")}
+        inner = free - _stored([node.args, *body]) - {getattr(node, "name", "")}
         for each in ast.iter_child_nodes(node):
-            yield each, inner if each in body else own
+            yield each, inner if each in body else free
     elif isinstance(node, _COMPREHENSIONS):
-        inner = own | _stored([each.target for each in node.generators])
+        inner = free - _stored([each.target for each in node.generators])
         for each in ast.iter_child_nodes(node):
             if not isinstance(each, ast.comprehension):
                 yield each, inner
                 continue
-            yield each.iter, own if each is node.generators[0] else inner
+            yield each.iter, free if each is node.generators[0] else inner
             yield from ((test, inner) for test in each.ifs)
     elif isinstance(node, ast.ClassDef):  # functions in it do not see what it binds
-        yield from ((each, own) for each in ast.iter_child_nodes(node))
+        yield from ((each, free) for each in ast.iter_child_nodes(node))
     else:
         for _, value in ast.iter_fields(node):
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                bound = own | _stored([node.target]) if isinstance(node, ast.For) else own
-                yield from _block(value, bound)
+                bound = _stored([node.target]) if isinstance(node, ast.For) else set()
+                yield from _block(value, free - bound)
             elif isinstance(value, list):
-                yield from ((each, own) for each in value if isinstance(each, ast.AST))
+                yield from ((each, free) for each in value if isinstance(each, ast.AST))
             elif isinstance(value, ast.AST):
-                yield value, own
+                yield value, free
 
 
-def _block(statements: Iterable[ast.stmt], own: frozenset[str]) -> Iterator[_Place]:
-    """Yield statements, each with what those before it have bound."""
+def _block(statements: Iterable[ast.stmt], free: frozenset[str]) -> Iterator[_Place]:
+    """Yield statements, each without what those before it have bound."""
     for statement in statements:
-        yield statement, own
-        own = own.union(_bound_by(statement))
+        yield statement, free
+        free -= _bound_by(statement)
 
 
 def _stored(nodes: list[Any]) -> set[str]:
