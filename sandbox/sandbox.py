@@ -122,21 +122,17 @@ class Sandbox:
         small = without_libraries(policy)
         plain, probes = self._started(small, slots)
         serving = _Serving(policy, Supervisor(plain, restarts[0]), None)
-        if small is not policy:
-            try:
-                process, more = self._started(with_libraries(policy), slots)
-            except SandboxUnavailable as error:
-                if must_be_whole:
-                    plain.close()
-                    raise
-                log.error("programs that need libraries are not served: %s", error)
-                return serving._replace(missing=str(error)), probes
-            except BaseException:
+        if small is policy:
+            return serving, probes
+        try:
+            process, more = self._started(with_libraries(policy), slots)
+        except BaseException as error:
+            if must_be_whole or not isinstance(error, SandboxUnavailable):
                 plain.close()
                 raise
-            serving = serving._replace(libraries=Supervisor(process, restarts[1]))
-            probes = _worst(probes, more)
-        return serving, probes
+            log.error("programs that need libraries are not served: %s", error)
+            return serving._replace(missing=str(error)), probes
+        return serving._replace(libraries=Supervisor(process, restarts[1])), _worst(probes, more)
 
     def _started(
         self, policy: Policy, slots: Slots
