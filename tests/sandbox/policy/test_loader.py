@@ -303,8 +303,8 @@ MISTAKES = [
     (r"'\bpasswd\b'", "^'a{99999999999}'", "regex-invalid", "mend it"),
     ("  - seccomp", "  - ^secomp", "unknown-layer", "did you mean seccomp?"),
     (
-        "  - uid or landlock",
-        "  - ^landlock or uid",
+        "  - seccomp",
+        "  - seccomp\n  - ^landlock or uid",
         "unknown-layer",
         "did you mean uid or landlock?",
     ),
