@@ -55,7 +55,7 @@ def text_of(value: Any) -> str:
             text = "\n".join(lines)
     try:
         numbers = _numbers(value, sympy)
-    except ValueError:
+    except (TypeError, ValueError):
         return text
     if numbers == str(value):
         return text
@@ -99,10 +99,10 @@ def _number(value: Any) -> str:
     number = value.evalf(_DIGITS)
     if not (number.is_finite and number.is_number):
         raise ValueError("it is no number")
-    # Of a real root, Cardano's formula leaves an imaginary part of nearly nothing.
-    real, imaginary = number.as_real_imag()
-    if abs(imaginary) < abs(real) * 10**-_DIGITS:
-        number = real
+    if not number.is_Float:
+        # Of a real root, Cardano's formula leaves an imaginary part of nearly nothing.
+        real, imaginary = number.as_real_imag()
+        number = real if abs(imaginary) < abs(real) * 10**-_DIGITS else number
     # `0.50000000000` as `0.5`, `1.0*I` as `I`.
     short = re.sub(r"(\.\d*?)0+(?!\d)", r"\1", str(number))
     return re.sub(r"\b1\*(?=I)", "", re.sub(r"\.(?!\d)", "", short))
@@ -116,20 +116,19 @@ def pictures(value: Any, limit: int) -> tuple[str, list[bytes]]:
     """
     found: list[bytes] = []
     left_out = ""
-    total = 0
+    left = limit
     with warnings.catch_warnings(record=True) as said:
         warnings.filterwarnings("always", "Glyph ")
         for number, attempts in enumerate(_drawings(value)):
             if number == MOST_PICTURES:
                 left_out = f"Only the first {MOST_PICTURES} pictures are shown."
                 break
-            room = limit - total - len(pack_pictures([b""]))
-            png = next((png for png in attempts if len(png) <= room), None)
+            png = next((png for png in attempts if len(pack_pictures([png])) <= left), None)
             if png is None:
                 left_out = f"A picture is left out: it is larger than {limit // 1024} KiB."
             else:
                 found.append(png)
-                total += len(pack_pictures([png]))
+                left -= len(pack_pictures([png]))
     return "\n".join(filter(None, (left_out, _missing_signs(said)))), found
 
 

@@ -17,7 +17,6 @@ import sys
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from typing import Any
 
 _HUGE, _MADV_COLLAPSE = 2 << 20, 25
 _WIDE_FONTS = (
@@ -34,26 +33,25 @@ def keep_readable_fonts(readable_paths: Sequence[str]) -> None:
 
     Signs that DejaVu has not come from the first font for Chinese, Japanese and Korean there is.
     """
-    if manager := _module("matplotlib.font_manager"):
+    if manager := sys.modules.get("matplotlib.font_manager"):
         folders = tuple(f"{os.path.realpath(path)}/" for path in readable_paths)
-        fonts = manager.fontManager
-        for kind in ("ttflist", "afmlist"):
-            kept = [
-                f for f in getattr(fonts, kind) if os.path.realpath(f.fname).startswith(folders)
-            ]
-            setattr(fonts, kind, kept)
-        known = {font.name for font in fonts.ttflist}
-        if wide := [name for name in _WIDE_FONTS if name in known][:1]:
+        known = manager.fontManager
+        known.ttflist = [
+            font for font in known.ttflist if os.path.realpath(font.fname).startswith(folders)
+        ]
+        names = {font.name for font in known.ttflist}
+        if wide := [name for name in _WIDE_FONTS if name in names][:1]:
             # The last is for who sets `font.sans-serif` to what is not there.
-            _module("matplotlib").rcParams["font.family"] = ["sans-serif", *wide, "DejaVu Sans"]
+            family = ["sans-serif", *wide, "DejaVu Sans"]
+            sys.modules["matplotlib"].rcParams["font.family"] = family
 
 
 def forget_drawing() -> None:
     """Close the figures and fonts that were opened until now."""
-    if pyplot := _module("matplotlib.pyplot"):
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
-        _module("matplotlib.font_manager")._get_font.cache_clear()
-        _module("matplotlib.mathtext").MathTextParser._parse_cached.cache_clear()
+        sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
+        sys.modules["matplotlib.mathtext"].MathTextParser._parse_cached.cache_clear()
         gc.collect()  # what formulas were set with holds fonts, in cycles
 
 
@@ -91,11 +89,7 @@ def join_pages(process: int) -> None:
 
 def random_states() -> list[ctypes.Array[ctypes.c_char]]:
     """Return the memory of numpy's global generator, an MT19937: to seed it takes 0.3 ms."""
-    if numpy := _module("numpy"):
+    if numpy := sys.modules.get("numpy"):
         address = numpy.random.get_bit_generator().ctypes.state_address
         return [(ctypes.c_char * _MT19937_BYTES).from_address(address)]
     return []
-
-
-def _module(name: str) -> Any:
-    return sys.modules.get(name)

@@ -46,7 +46,7 @@ def picture(data: bytes) -> Picture:
         raise NotAPicture("it is no PNG")
     chunks = _chunks(data)
     kinds = [kind for kind, _ in chunks]
-    width, height, colour = _header(chunks[0])
+    width, height, colour = _header(kinds[0], chunks[0][1][8:-4])
     if width * height > MOST_PIXELS:
         raise NotAPicture(f"it has {width} x {height} pixels, more than {MOST_PIXELS:,}")
     order = [_KEPT.index(kind) for kind in kinds]
@@ -54,29 +54,30 @@ def picture(data: bytes) -> Picture:
         raise NotAPicture("its chunks are not complete and in order")
     if any(one == other != b"IDAT" for one, other in pairwise(kinds)):
         raise NotAPicture("a chunk stands in it twice")
-    palette = next((len(body) for kind, body in chunks if kind == b"PLTE"), 0)
+    palette = next((len(chunk) - 12 for kind, chunk in chunks if kind == b"PLTE"), 0)
     if palette % 3 or palette > 3 * 256 or (colour == _PALETTE and not palette):
         raise NotAPicture("its palette is not well formed")
-    return Picture(_SIGNATURE + b"".join(map(_packed, chunks)), width, height)
+    return Picture(_SIGNATURE + b"".join(chunk for _, chunk in chunks), width, height)
 
 
-Chunk = tuple[bytes, memoryview]
+def _chunks(data: bytes) -> list[tuple[bytes, memoryview]]:
+    """Return the chunks to keep, up to the end, each by its kind and with the right checksum.
 
-
-def _chunks(data: bytes) -> list[Chunk]:
-    """Return the chunks to keep, up to the end, each with the right checksum."""
+    A chunk is the size of its body, kind, body and checksum: section 5.3.
+    """
     view, at = memoryview(data), len(_SIGNATURE)
-    chunks: list[Chunk] = []
+    chunks: list[tuple[bytes, memoryview]] = []
     while at + 12 <= len(data):
-        size = int.from_bytes(view[at : at + 4])
-        kind, body = bytes(view[at + 4 : at + 8]), view[at + 8 : at + 8 + size]
-        at += 12 + size
+        size = 12 + int.from_bytes(view[at : at + 4])
+        chunk = view[at : at + size]
+        at += size
         if at > len(data):
             break
-        if zlib.crc32(body, zlib.crc32(kind)) != int.from_bytes(view[at - 4 : at]):
+        kind = bytes(chunk[4:8])
+        if zlib.crc32(chunk[4:-4]) != int.from_bytes(chunk[-4:]):
             raise NotAPicture("a checksum in it is wrong")
         if kind in _KEPT:
-            chunks.append((kind, body))
+            chunks.append((kind, chunk))
         elif not kind[0] & 0x20:  # a decoder must understand it: section 5.4
             raise NotAPicture("it holds a chunk that no PNG has")
         if kind == b"IEND":
@@ -84,9 +85,8 @@ def _chunks(data: bytes) -> list[Chunk]:
     raise NotAPicture("it is cut off")
 
 
-def _header(chunk: Chunk) -> tuple[int, int, int]:
+def _header(kind: bytes, body: memoryview) -> tuple[int, int, int]:
     """Return width, height and colour type from IHDR: section 11.2.1."""
-    kind, body = chunk
     if kind != b"IHDR" or len(body) != 13:
         raise NotAPicture("it has no header")
     width, height = int.from_bytes(body[:4]), int.from_bytes(body[4:8])
@@ -94,9 +94,3 @@ def _header(chunk: Chunk) -> tuple[int, int, int]:
     if not width or not height or depth not in _DEPTHS.get(colour, ()) or any(methods):
         raise NotAPicture("its header is not well formed")
     return width, height, colour
-
-
-def _packed(chunk: Chunk) -> bytes:
-    kind, body = chunk
-    checksum = zlib.crc32(body, zlib.crc32(kind))
-    return b"".join((len(body).to_bytes(4), kind, body, checksum.to_bytes(4)))

@@ -156,15 +156,15 @@ def check_ms(sources: list[str], policy: Policy) -> list[float]:
 
 
 def maths_ms() -> dict[str, tuple[float, float]]:
-    """Return the medians of maths.py; the service's own environment has no sympy."""
+    """Return the CPU times of maths.py; the service's own environment has no sympy."""
     command = [sys.executable]
     if find_spec("sympy") is None:
         command = [str(serve.ROOT / "tools/python"), "--lock", "tests/requirements.txt"]
     command += ["-m", "tests.performance.maths"]
     environment = os.environ | {"PYTHONPATH": str(serve.ROOT)}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)  # nosec B603
-    medians: dict[str, tuple[float, float]] = json.loads(done.stdout)
-    return medians
+    times: dict[str, tuple[float, float]] = json.loads(done.stdout)
+    return times
 
 
 def p99(ordered: list[float]) -> float:
@@ -383,7 +383,7 @@ def report(result: dict[str, Any]) -> str:
             f"{result['launch_ms']:.0f} ms"
         ),
         *(
-            f"{name} by a library {row['ms']:.1f} ms, "
+            f"{name} by a library {row['ms']:.1f} ms of CPU time, "
             f"with an interpreter each time {row['baseline_ms']:.0f} ms"
             for name, row in result["maths"].items()
         ),

@@ -256,7 +256,7 @@ def test_only_a_program_that_needs_libraries_gets_a_guest_that_has_them(maths: S
 
 def test_the_two_kinds_of_guests_share_slots_and_no_user_id(maths: Sandbox) -> None:
     who = "import os\nos.getuid()"
-    if maths.status()["layers"]["uid"]:
+    if maths.status()["layers"].get("uid"):
         drawn = {int(maths.run(who, unchecked=True).output) for _ in range(6)}
         heavy = {int(maths.run(f"import numpy\n{who}", unchecked=True).output) for _ in range(6)}
         assert not drawn & heavy
