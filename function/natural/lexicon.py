@@ -26,7 +26,7 @@ _RAW = r"""
   | (?P<number> (?: (?: \d{1,3}(?:[SPACE'’]\d{3})+(?!\d) | \d+ ) (?: [.COMMA]\d+ )* | [.]\d+ )
       (?: e[-+]?\d{1,3}(?!\w) )? )
   | (?P<power> [⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+ ) | (?P<subscript> [₀₁₂₃₄₅₆₇₈₉]+ ) | (?P<vulgar> [FRACTIONS] )
-  | (?P<python> math\.\w+ ) | (?P<word> LETTER+(?:['’]LETTER+)* )
+  | (?P<python> math\.[a-z]\w* ) | (?P<word> LETTER+(?:['’]LETTER+)* )
   | (?P<sign> \*\* | // | [<>=!]= | <> | -> | => | \S )
 """
 _HYPHEN = re.compile(rf"(?<={_LETTER}{{3}})-(?={_LETTER}{{2}})")

@@ -143,21 +143,27 @@ class _Parser(Numbers):
             return left._replace(text=re.sub(rf"\b{name}\b", value.at(ATOM), left.text))
         if sign := self._accept(*_COMPARISONS):
             right = self._group()
-            is_equation = self.unknown and sign in ("==", "=")
-            if self.unknown and "algebra" in self.able:
-                is_given = not re.search(rf"\b{self.unknown}\b", right.text)
-                check(left.text != self.unknown or not is_given)  # x = 5
-                both = f"{left.text} {sign} {right.text}"
-                zero = left.text if right.text == "0" else left.added("-", right).text
-                return Term(f"solve({zero if is_equation else both}, {self.unknown})")
-            if is_equation:
-                self.unknown = ""
-                return terms.solved(left, right)
+            if self.unknown:
+                return self._roots(left, sign, right)
             check(left.kind == right.kind)
             return Term(f"{left.text} {'==' if sign == '=' else sign} {right.text}")
         if asks_roots and self.unknown:
             return Term(f"solve({left.text}, {self.unknown})")
         return left.converted(self._next()) if self._accept("to") else left
+
+    def _roots(self, left: Term, sign: str, right: Term) -> Term:
+        """The number that an unknown is; if it is none, what sympy makes of it where that is."""
+        if sign in ("==", "="):
+            roots = self._attempt(partial(terms.solved, left, right))
+            if roots and (roots.level == PRODUCT or "algebra" not in self.able):
+                self.unknown = ""
+                return roots
+        is_given = not re.search(rf"\b{self.unknown}\b", right.text)
+        check(left.text != self.unknown or not is_given)  # x = 5
+        text = f"{left.text} {sign} {right.text}"
+        if sign in ("==", "="):
+            text = left.text if right.text == "0" else left.added("-", right).text
+        return Term(f"solve({text}, {self.unknown})")
 
     def _in_base(self) -> Term | None:
         """`ff hex`, `hex ff`, `1010 binary`."""

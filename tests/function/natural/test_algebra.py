@@ -1,6 +1,10 @@
 """Algebra and plots in words: read where the policy has them, through the real sandbox."""
 
+import ast
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from function import natural
 from function.answers.replies import reply
@@ -23,6 +27,7 @@ def test_the_policy_tells_what_a_program_is_able_to_do(policy: Policy) -> None:
     [
         ("solve x^2-2=0", "solve(x**2-2, x)"),
         ("solve x^3 = 8", "solve(x**3-8, x)"),
+        ("2x + 3 = 7", "4/2"),
         ("x^2 + 2x + 1 = 0", "solve(x**2+2*x+1, x)"),
         ("2x(x+4) = 0", "solve(2*x*(x+4), x)"),
         ("solve 2y + 3 > 7", "solve(2*y+3 > 7, y)"),
@@ -64,6 +69,17 @@ def test_what_says_nothing_or_too_much_is_not_read(text: str) -> None:
 @pytest.mark.parametrize("text", ["derivative of x^3", "(x+1)^2", "solve x^3 = 8", "factor 360"])
 def test_without_the_libraries_it_is_refused(text: str) -> None:
     assert read(text).expressions == ()
+
+
+PIECES = [*"1x y2a -,()+^=!.°√|", "sin", "math.pi", "math.1", "derivative of", "integrate", "dx"]
+PIECES += ["from", "to", "solve", "factor", "plot", "limit of", "as x -> ", "log", "where", "km"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40))
+def test_a_reading_is_an_expression_whatever_was_typed(pieces: list[str]) -> None:
+    for text in ("".join(pieces), " ".join(pieces)):
+        for each in read(text, ABLE).expressions:
+            ast.parse(each.text, mode="eval")
 
 
 def told(text: str, maths: Sandbox) -> tuple[Answer, str]:
