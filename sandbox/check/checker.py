@@ -400,7 +400,8 @@ def _judge_imports(program: _Program, nodes: Sequence[ast.Import]) -> None:
 def _judge_module(program: _Program, module: str, node: ast.AST) -> None:
     allowed = program.policy.allowed_imports
     if module not in allowed:
-        what = hint(module, module.partition(".")[0])
+        package = module.partition(".")[0]
+        what = hint(module, *[package] * (package not in allowed))
         what = what or f"; allowed: {', '.join(allowed) or 'nothing'}"
         message = f"`{module}` may not be imported here{what}"
         program.refuse([node], "import", module, message)

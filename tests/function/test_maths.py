@@ -50,6 +50,20 @@ def test_a_plot_that_is_saved_gets_a_hint(app: testing.TestClient) -> None:
     assert "Leave out savefig" in said["body"]
 
 
+@pytest.mark.parametrize(
+    ("program", "hint"),
+    [
+        ("np.loadtxt('a.txt')", "There are no files here; paste the numbers"),
+        ("integrate(x**2, 0, 1)", "in brackets, as in integrate(x**2, (x, 0, 1))"),
+        ("import matplotlib.animation", "may not be imported here; allowed: "),
+    ],
+)
+def test_what_goes_wrong_is_told_with_its_cure(
+    app: testing.TestClient, program: str, hint: str
+) -> None:
+    assert hint in app.simulate_post("/message", json=message(program)).json["body"]
+
+
 def test_help_shows_what_the_policy_can_do(maths: Sandbox, policy: object) -> None:
     assert "plt.plot(" in text_of(about("help", maths.policy, None))
     assert "integrate(" in text_of(about("help", maths.policy, None))

@@ -104,6 +104,21 @@ DRAWINGS = [
     "X, Y = np.meshgrid(np.arange(9), np.arange(9))\nax.plot_surface(X, Y, X * Y)",
     "from sympy.plotting import plot3d\nplot3d(x*y, (x, -2, 2), (y, -2, 2))",
     "plot_implicit(x**2 + y**2 - 1)",
+    "plot_parametric(cos(t), sin(t), (t, 0, 2*pi))",
+    "plt.barh(['яблоки', 'груши'], [3, 5])",
+    "plt.semilogy([1, 10, 100])",
+    "plt.loglog([1, 10, 100], [1, 100, 10000], 'o-')\nplt.grid(True, which='both')",
+    "fig, axs = plt.subplots(2, 2)\nfor k, ax in enumerate(axs.flat): ax.plot(np.arange(9)**k)",
+    "X, Y = np.meshgrid(np.arange(9), np.arange(9))\nplt.contourf(X, Y, X*Y)\nplt.colorbar()",
+    "plt.subplot(projection='polar').plot(np.arange(9))",
+    "plt.errorbar([1, 2, 3], [2, 4, 5], yerr=0.5)",
+    "plt.fill_between([0, 1, 2], [0, 2, 1])",
+    "plt.stem([3, 1, 2])",
+    "plt.quiver([0, 1], [0, 1], [1, 0], [0, 1])",
+    "ax = plt.gca()\nax.plot([1, 2, 3])\nax.twinx().plot([9, 5, 2], 'r')",
+    "from datetime import date\nplt.plot([date(2026, 1, 1), date(2026, 2, 1)], [1, 3])\n"
+    "plt.gcf().autofmt_xdate()",
+    "with plt.xkcd(): plt.plot([1, 3, 2])",
 ]
 
 

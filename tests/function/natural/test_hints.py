@@ -61,6 +61,8 @@ CASES = [
         error("PermissionError: [Errno 1] Operation not permitted: 'a.png'"),
         "`savefig`",
     ),
+    ("np.load('a')", error("FileNotFoundError: [Errno 2] No such file or directory: 'a'"), "paste"),
+    ("f = integrate(x, 0, 1)", error("ValueError: Invalid limits given: (0, 1)"), "`integrate("),
     ("2^10", ok("8"), "`2**10`"),
     ("2^10=", ok("8"), "`2**10`"),
     ("2^0.5", error("TypeError: unsupported operand type(s) for ^: 'int' and 'float'"), "`2**0.5`"),
