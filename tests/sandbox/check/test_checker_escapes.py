@@ -35,6 +35,11 @@ ESCAPES = {
         "def g(): yield\nP.register(type(g()))\n"
         "match g():\n    case P(f): print('REACHED', f.f_lineno)\n",
     ),
+    "a template given by position, after a parameter that is by position alone": (
+        ANY,
+        "def f(a, /, t): print('REACHED', t.format(g))\ng = (i for i in [1])\n"
+        "f('{}', '{0.gi' + chr(95) + 'frame}')\n",
+    ),
     "a metaclass that calls everything its instance": (ANY, T + MATCH.format("T")),
     "a builtin class replaced by one": (ANY, T + "int = T\n" + MATCH.format("int")),
     "a builtin class replaced by a loop": (ANY, T + "for int in [T]: pass\n" + MATCH.format("int")),
