@@ -49,7 +49,8 @@ def is_about(found: Finding, edit: Edit) -> bool:
     """Whether a finding is at what was changed.
 
     That is from the beginning of its entry to the next line that says something, or the heading
-    above; else it is elsewhere and names what was changed, or its line; or says what is missing.
+    above; else it is elsewhere and names what was changed, or its line; or says what is
+    missing, or which later program lacks it.
     """
     lines = edit.text.splitlines()
     begins = [n for n, line in enumerate(lines, 1) if re.match("  - ", line)]
@@ -66,7 +67,7 @@ def is_about(found: Finding, edit: Edit) -> bool:
         start <= found.line <= end
         or found.line == heading
         or is_named
-        or found.rule == "missing-key"
+        or found.rule in {"missing-key", "warm-up-fails"}
     )
 
 
