@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -271,28 +272,17 @@ def test_slots_are_given_in_the_order_of_arrival(policy: Policy) -> None:
 def test_who_would_wait_too_long_is_told_so_at_once(policy: Policy) -> None:
     """Each program takes a second of the only slot, so the last in the queue are hopeless."""
     brief = dataclasses.replace(policy, rlimits=dataclasses.replace(policy.rlimits, cpu_seconds=1))
-    sandbox = Sandbox(
-        with_limits(
-            brief, queue_seconds=2, concurrent_guests=1, prepared_guests=1, sender_concurrent=1
-        )
+    brief = with_limits(
+        brief, queue_seconds=2, concurrent_guests=1, prepared_guests=1, sender_concurrent=1
     )
-    sandbox.start()
-    for _ in range(3):
-        sandbox.run("while True: pass")  # what the pace is learnt from
-    with ThreadPoolExecutor(8) as pool:
-        started = time.monotonic()
-        refused = []
-        for answer in [pool.submit(sandbox.run, "while True: pass") for _ in range(8)]:
-            answer.add_done_callback(
-                lambda done: (
-                    refused.append(time.monotonic() - started)
-                    if done.result().kind == "busy"
-                    else None
-                )
-            )
+    with closing(Sandbox(brief)) as sandbox, ThreadPoolExecutor(12) as pool:
+        sandbox.start()
+        for _ in range(3):
+            sandbox.run("while True: pass")  # what the pace is learnt from
+        outcomes = [pool.submit(sandbox.run, "while True: pass") for _ in range(12)]
         time.sleep(1)
+        refused = [each for each in outcomes if each.done() and each.result().kind == "busy"]
         assert len(refused) >= 2
-    sandbox.close()
 
 
 def test_status_counts_the_guests_that_wait_and_those_that_run(own_sandbox: Sandbox) -> None:
