@@ -77,8 +77,8 @@ class Case:
         """
         expressions = self.reading.expressions
         tree = parse(self.program.typed) if expressions else None
-        python = ast.dump(tree) if isinstance(tree, ast.Module) else ""
-        others = [each for each in expressions if ast.dump(ast.parse(each.program)) != python]
+        python = tree if isinstance(tree, ast.Module) else ast.Module([], [])
+        others = [each for each in expressions if not _is_same(ast.parse(each.program), python)]
         is_one = self.outcome.kind == "ok" and len(others) < len(expressions)
         return () if is_one else tuple(others)
 
@@ -91,6 +91,17 @@ def hint(program: Program, outcome: Outcome, policy: Policy) -> Parts:
     case = Case(program, outcome, policy)
     finds = () if program.calculation else _HINTS
     return next((found for find in finds if (found := find(case))), ())
+
+
+def _is_same(one: ast.Module, other: ast.Module) -> bool:
+    """Whether two programs are one, but for what a call is given more: `f(a)`, `f(a, x)`."""
+    match one.body, other.body:
+        case (
+            [ast.Expr(ast.Call(ast.Name(name), [first, *_]))],
+            [ast.Expr(ast.Call(ast.Name(called), [given, *_]))],
+        ):
+            return name == called and ast.dump(first) == ast.dump(given)
+    return ast.dump(one) == ast.dump(other)
 
 
 def _say(sentence: str, *added: str) -> Parts:

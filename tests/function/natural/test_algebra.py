@@ -113,3 +113,9 @@ def test_a_plot_in_words_is_a_picture(text: str, maths: Sandbox) -> None:
     answer, said = told(text, maths)
     assert len(answer.outcome.pictures) == 1
     assert "object" not in said
+
+
+def test_a_call_that_failed_is_not_its_own_cure(maths: Sandbox) -> None:
+    said = told("solve(tan(x) - x)", maths)[1]
+    assert "NotImplementedError" in said
+    assert said.count("solve") == 1

@@ -36,6 +36,11 @@ def test_an_acceptance_holds_for_its_own_line_and_rule_alone() -> None:
     assert found(lines, *wanted) == [("import-impure", ""), ("acceptance-unused", "")]
 
 
+@pytest.mark.parametrize("rule", ["not-tried", "path-missing"])
+def test_what_is_so_on_some_machines_alone_may_be_accepted_on_all(rule: str) -> None:
+    assert found(f"  - math  # accept {rule}: elsewhere\n", rule, "acceptance-unused") == []
+
+
 def test_without_a_reason_nothing_is_accepted() -> None:
     for comment in ("# accept import-impure", "# accept import-impure:", "# accept: tried"):
         lines = f"  - math\n  - os.path  {comment}\n"

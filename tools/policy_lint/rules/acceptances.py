@@ -32,6 +32,8 @@ _COMMENT = re.compile(
     r"(?::[ \t]*(?P<reason>.*?))?[ \t]*)(?=#\s*accept\b|$)"
 )
 
+_OF_THE_MACHINE = ("not-tried", "path-missing")
+
 
 @dataclass(frozen=True)
 class _Acceptance:
@@ -75,7 +77,7 @@ def apply(subject: Subject, findings: list[Finding], ran: Collection[str]) -> Fi
     """The findings, those that are accepted marked so, and acceptances that match none.
 
     `ran` are the rules that were looked for: an acceptance of another cannot be told to be unused.
-    Nor can one of what was not tried, which is so on some machines and not on others.
+    Nor can one of what is so on some machines and not on others.
     """
     acceptances = [one for one in _acceptances(subject) if one.reason and not one.is_vague]
     used = set()
@@ -85,7 +87,7 @@ def apply(subject: Subject, findings: list[Finding], ran: Collection[str]) -> Fi
         yield replace(found, accepted=matching[0].reason) if matching else found
     if "acceptance-unused" in ran:
         for one in acceptances:
-            if one not in used and one.rule in ran and one.rule != "not-tried":
+            if one not in used and one.rule in ran and one.rule not in _OF_THE_MACHINE:
                 message = f"there is no {one.rule}{one.value and f' of {one.value}'} here to accept"
                 yield one.finding("acceptance-unused", message, "delete the comment")
 
