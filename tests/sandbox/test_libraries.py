@@ -376,5 +376,5 @@ def test_without_the_layers_all_of_them_would_reach_it(maths: Sandbox) -> None:
 
 
 def test_the_lint_has_nothing_more_to_say_of_the_policy(maths: Sandbox) -> None:
-    of_the_machine = "path-missing,uid-taken"
+    of_the_machine = "memory-overcommit,path-missing,uid-taken"
     assert lint.main([str(maths.policy.path), "--strict", "--ignore", of_the_machine]) == 0
