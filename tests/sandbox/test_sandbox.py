@@ -324,12 +324,14 @@ def test_guests_die_with_their_zygote(own_sandbox: Sandbox) -> None:
 
 
 def test_killed_idle_guests_are_passed_over(own_sandbox: Sandbox) -> None:
-    eventually(lambda: len(guests(own_sandbox)) == own_sandbox.policy.limits.prepared_guests)
+    most = own_sandbox.policy.limits.prepared_guests
+    eventually(lambda: own_sandbox.status()["guests"]["prepared"] == most)
+    eventually(lambda: len(guests(own_sandbox)) == most)  # the self-test's have ended
     killed = guests(own_sandbox)
     for child in killed:
         os.kill(child, signal.SIGKILL)
     eventually(lambda: not any(Path(f"/proc/{child}").exists() for child in killed))
-    for _ in range(own_sandbox.policy.limits.prepared_guests + 1):
+    for _ in range(most + 1):
         assert own_sandbox.run("2+2").output == "4\n"
 
 
