@@ -221,7 +221,6 @@ SLOW_MISTAKES = [
     Mistake("warm-up-refused", "warm_up: []", "warm_up: [⌖import os]"),
     Mistake("warm-up-refused", "warm_up: []", "warm_up:\n  - 2+2\n  - ⌖import os"),
     Mistake("syscall-needed", "  - fcntl(unsafe)\n", "  - fcntl(unsafe)\n  - ⌖exit_group\n"),
-    Mistake("syscall-needed", "  - fcntl(unsafe)\n", "  - fcntl(unsafe)\n  - ⌖exit_group\n"),
     Mistake("warm-up-fails", "warm_up: []", "warm_up:\n  - 2+2\n  - ⌖1/0"),
     Mistake("syscall-needed", "  - fcntl(unsafe)\n", "  - fcntl(unsafe)\n  - ⌖mmap\n"),
     Mistake("syscall-needed", "  - fcntl(unsafe)\n", "  - fcntl(unsafe)\n  - ⌖read\n"),
