@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sandbox import Unparsed, parse
+from sandbox import Policy, Unparsed, parse
 
 LITERAL_CHARACTERS = 1000  # of an answer that is kept
 TEXT_CHARACTERS = 200
@@ -28,6 +28,16 @@ class Program(NamedTuple):
     calculation: str = ""
     unit: str = ""
     echo_lines: bool = False
+
+
+def has_algebra(policy: Policy) -> bool:
+    """Whether programs find sympy's symbols and functions by name."""
+    return "sympy" in policy.allowed_imports and bool(policy.prelude)
+
+
+def can_draw(policy: Policy) -> bool:
+    """Whether programs find `plt`, whose figures are shown."""
+    return "plt" in policy.preloaded and policy.limits.picture_bytes > 0
 
 
 def line_by_line(program: Program) -> Program:

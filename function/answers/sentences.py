@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from function.errors import Reason
 from function.parts import Parts, marked
+from function.program import can_draw, has_algebra
 from function.telegram.types import Action
 from sandbox import Kind, Policy
 
@@ -36,9 +37,9 @@ def about(action: Action, policy: Policy, username: str | None) -> Parts:
 def _help(policy: Policy, username: str | None) -> Parts:
     """What the bot does, with examples, and the imports and limits that are in force."""
     examples = [*EXAMPLES]
-    if "sympy" in policy.allowed_imports and policy.prelude:
+    if has_algebra(policy):
         examples.append("integrate(sin(x)**2, x)")
-    if "plt" in policy.preloaded and policy.limits.picture_bytes:
+    if can_draw(policy):
         examples.append("plt.plot([1, 4, 9, 16])")
     return say(
         "help",

@@ -23,7 +23,7 @@ from function.natural.cursor import END, Choice
 from function.natural.lexicon import Form, Token, Unit, forms
 from function.natural.numbers import Numbers
 from function.natural.terms import ATOM, PRODUCT, SUM, TODAY, NoReadingError, Term, check
-from function.program import Program
+from function.program import Program, can_draw, has_algebra
 from sandbox import Policy
 
 LONGEST = 200  # characters; a longer text is a program
@@ -61,10 +61,9 @@ class Reading:
 
 def abilities(policy: Policy) -> frozenset[str]:
     """What a program may do that arithmetic does not: algebra with symbols, draw."""
-    if "sympy" not in policy.allowed_imports or not policy.prelude:
+    if not has_algebra(policy):
         return frozenset()
-    has_pictures = "plt" in policy.preloaded and policy.limits.picture_bytes > 0
-    return frozenset({"algebra", "draw"} if has_pictures else {"algebra"})
+    return frozenset({"algebra", "draw"} if can_draw(policy) else {"algebra"})
 
 
 def read(text: str, able: frozenset[str] = frozenset()) -> Reading:

@@ -14,6 +14,8 @@ import gc
 import os
 import sys
 
+from sandbox.kernel.libc import libc
+
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -76,15 +78,14 @@ def join_pages(process: int) -> None:
 
     `process` as above. A page that is written to later is a small one again.
     """
-    madvise = ctypes.CDLL(None).madvise
-    madvise.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
+    huge_bytes = ctypes.c_size_t(_HUGE)
     with open("maps", encoding="utf-8", opener=lambda *how: os.open(*how, dir_fd=process)) as maps:
         mappings = [line.split() for line in maps]
     for addresses, access, *_, inode in (fields[:5] for fields in mappings):
         if access == "rw-p" and inode == "0":
             first, end = (int(address, 16) for address in addresses.split("-"))
             for huge in range(-(-first // _HUGE) * _HUGE, end - _HUGE + 1, _HUGE):
-                madvise(huge, _HUGE, _MADV_COLLAPSE)
+                libc.madvise(ctypes.c_size_t(huge), huge_bytes, _MADV_COLLAPSE)
 
 
 def random_states() -> list[ctypes.Array[ctypes.c_char]]:

@@ -50,6 +50,7 @@ from sandbox.fork_server import guest, protocol
 from sandbox.fork_server.module_views import module_views
 from sandbox.fork_server.stand_ins import lean_import
 from sandbox.kernel import confine, landlock
+from sandbox.kernel.libc import libc
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
@@ -81,9 +82,8 @@ _LAZY = ("_strptime", "_pylong", "unicodedata", *(f"encodings.{name}" for name i
 
 
 _fork = ctypes.PyDLL(None).fork
-_libc = ctypes.CDLL(None)
 # os.wait4 imports a module at each call, and an exception costs: 14 page faults, and 8.
-_fcntl, _wait4, _write = _libc.fcntl, _libc.wait4, _libc.write
+_fcntl, _wait4, _write = libc.fcntl, libc.wait4, libc.write
 _F_SETPIPE_SZ = 1031  # fcntl(2)
 _F_SETFL, _F_SETOWN, _F_SETSIG = 4, 8, 10
 _START_CPU_SECONDS = 60

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from pathlib import Path
 
+from sandbox.policy.libraries import is_standard
 from tools.policy_lint.known import KNOWN
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -41,11 +42,6 @@ def gives_beyond(module: str, names: Iterable[str] | None) -> str | None:
     listed, is_denied = set(half.lstrip("-").split()), half.startswith("-")
     bad = [name for name in names if name.startswith("_") or (name in listed) == is_denied]
     return f"{what}, by {bad[0]}" if bad else None
-
-
-def is_standard(module: str) -> bool:
-    """Whether a module comes with Python."""
-    return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def is_library(module: str) -> bool:

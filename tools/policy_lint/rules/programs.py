@@ -1,6 +1,6 @@
 """The programs of prelude and warm_up, each tried in a guest with the limits of any other.
 
-Where the policy has libraries, whose import does more than a guest may, they are not tried.
+Where this interpreter lacks a library that the policy has, they are not tried.
 
 warm-up-refused (error): A prelude or warm-up program breaks the rules of this file
     It runs in the zygote, and so it must do nothing that others may not; the bot refuses to serve.
@@ -25,12 +25,13 @@ def check(subject: Subject, policy: Policy) -> Findings:
     """Programs that the policy refuses, and programs that fail."""
     programs = [one for field in PROGRAMS for one in subject.document.strings(field)]
     missing = [name for name in libraries(policy) if not exists(name)]
-    sound = [source for _, source in programs if not violations(source, policy)]
+    refused = {source: violations(source, policy) for _, source in programs}
+    sound = [source for _, source in programs if not refused[source]]
     outcomes = subject.guests.rehearse(sound) if sound and not missing else {}
     for at, source in programs:
         cure = "correct or delete it"
-        if source not in sound:
-            first = violations(source, policy)[0]
+        if refused[source]:
+            first = refused[source][0]
             rule, message = "warm-up-refused", f"line {first.line} of this program: {first.message}"
         elif missing:
             rule = "not-tried"
