@@ -32,20 +32,23 @@ class Parts:
 def parts(service: Service) -> Parts:
     """Return the processes as they are now; of two of a kind, the newer one."""
     master = service.process.pid
-    worker = max(children(master))
-    zygote = max(children(worker))
-    below = sorted(children(zygote))
+    worker = children(master)[-1]
+    zygote = children(worker)[-1]
+    below = children(zygote)
     layers = health(service)["sandbox"]["layers"]
     return Parts(master, worker, zygote, tuple(below[bool(layers.get("namespaces")) :]))
 
 
 def children(pid: int) -> list[int]:
-    """Return the living children of a process, whichever of its threads made them."""
+    """Return the living children of a process, the oldest first, whichever thread made them.
+
+    Process ids begin anew at pid_max, proc(5), and do not tell which is older.
+    """
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # that thread has ended
             found += map(int, (task / "children").read_text().split())
-    return found
+    return sorted(found, key=processes.started)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,12 @@ def tree(root: int) -> list[int]:
     return found
 
 
+def started(pid: int) -> int:
+    """Return when a process started, in clock ticks since the machine did; 0 if it has ended."""
+    fields = _stat(pid)
+    return int(fields[19]) if fields else 0
+
+
 def cpu_seconds(pids: Iterable[int]) -> float:
     """Return the CPU time of processes and of all the children that they have waited for."""
     return sum(sum(map(int, fields[11:15])) for pid in pids if (fields := _stat(pid))) / _TICKS

@@ -14,6 +14,7 @@ import pytest
 
 from sandbox.policy.loader import Policy
 from sandbox.sandbox import Outcome, Sandbox, SandboxUnavailable
+from tests.performance import processes
 
 
 def with_limits(policy: Policy, **limits: int) -> Policy:
@@ -50,7 +51,7 @@ def descendants(pid: int) -> list[int]:
 
 def guests(sandbox: Sandbox) -> list[int]:
     """Return the zygote's children but the first, which keeps its PID namespace alive."""
-    children = sorted(descendants(zygote_pid(sandbox)))
+    children = sorted(descendants(zygote_pid(sandbox)), key=processes.started)
     return children[1:] if sandbox.status()["layers"].get("namespaces") else children
 
 
