@@ -36,11 +36,12 @@ _ROOT = Path(__file__).resolve().parents[2]
 # Modules, and no script, as Python compiles a script anew at each start. -I leaves out what the
 # environment and the current folder would add.
 _ZYGOTE = f"""\
-import sys
+import os, sys
 sys.path.insert(0, {str(_ROOT)!r})
 from sandbox.fork_server import guest, zygote
 if world := zygote.main():
     guest.main(world)
+os._exit(0)
 """
 _START_SECONDS = 60.0  # with libraries it takes 1.2 s, and 10 times that on a busy machine
 _GUEST_SECONDS = 1.0  # a thousand times what a guest needs to be prepared
