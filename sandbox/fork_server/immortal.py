@@ -16,7 +16,6 @@ TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_IMMORTAL = 2**32 - 1  # what Python 3.12 has, and later ones take for it
 _BATCH = 10_000  # objects
 
 
@@ -26,12 +25,13 @@ def make_immortal() -> None:
     new = object()
     if sys.version_info < (3, 12) or memory[id(new) // 4] != 1:  # without a GIL it begins otherwise
         return
+    immortal = memory[id(None) // 4]  # 3.14 has another than 3.12, and takes no other
     todo = gc.get_objects()
     while todo:
-        batch = [each for each in todo[-_BATCH:] if memory[id(each) // 4] != _IMMORTAL]
+        batch = [each for each in todo[-_BATCH:] if memory[id(each) // 4] != immortal]
         del todo[-_BATCH:]
         for each in batch:
-            memory[id(each) // 4] = _IMMORTAL
+            memory[id(each) // 4] = immortal
         todo += gc.get_referents(*batch)
         todo += (part for each in batch if type(each) is types.CodeType for part in _parts(each))
 
