@@ -46,7 +46,9 @@ def text_of(value: Any) -> str:
     """Return a value as text: symbols with their numbers beside, matrices and integrals drawn."""
     sympy = sys.modules.get("sympy")
     text = str(value)
-    if sympy is None or type(value).__module__.partition(".")[0] not in ("sympy", "builtins"):
+    # A function that has no definition, as f(2), is of a class without a module.
+    package = (type(value).__module__ or "sympy").partition(".")[0]
+    if sympy is None or package not in ("sympy", "builtins"):
         return text
     if _is_formula(value, sympy):
         drawn: str = sympy.pretty(value, use_unicode=True, wrap_line=False)
@@ -55,7 +57,7 @@ def text_of(value: Any) -> str:
             text = "\n".join(lines)
     try:
         numbers = _numbers(value, sympy)
-    except (TypeError, ValueError):
+    except (ArithmeticError, NotImplementedError, TypeError, ValueError):
         return text
     if numbers == str(value):
         return text
@@ -76,7 +78,9 @@ def _numbers(value: Any, sympy: Any, depth: int = _DEPTH) -> str:
     if type(value) in (int, float):
         return str(value)
     if isinstance(value, sympy.Expr) and value.is_number:
-        return _number(value)
+        return _number(value, sympy)
+    if _is_quantity(value, sympy):
+        return _short(value.evalf(_DIGITS))
     if depth and type(value) is dict:
         pairs = [
             f"{key if isinstance(key, sympy.Symbol) else _numbers(key, sympy, depth - 1)}: "
@@ -84,26 +88,42 @@ def _numbers(value: Any, sympy: Any, depth: int = _DEPTH) -> str:
             for key, each in value.items()
         ]
         return f"{{{', '.join(pairs)}}}"
-    first, last = "()" if isinstance(value, tuple) else "[]"
+    first, last = "()" if isinstance(value, tuple | sympy.Tuple) else "[]"
     if isinstance(value, sympy.FiniteSet):
         (first, last), value = "{}", sorted(value, key=sympy.default_sort_key)
-    if depth and isinstance(value, list | tuple):
+    if depth and isinstance(value, list | tuple | sympy.Tuple):
+        last = ",)" if (first, len(value)) == ("(", 1) else last
         return f"{first}{', '.join(_numbers(each, sympy, depth - 1) for each in value)}{last}"
     raise ValueError("it holds more than numbers")
 
 
-def _number(value: Any) -> str:
+def _is_quantity(value: Any, sympy: Any) -> bool:
+    """Tell whether a value is a number, which may be exact, of units."""
+    if not isinstance(value, sympy.Expr) or value.free_symbols or value.has(sympy.Float):
+        return False
+    units = sys.modules.get("sympy.physics.units")
+    return units is not None and value.has(units.Quantity)
+
+
+def _number(value: Any, sympy: Any) -> str:
     """Return the number that an expression without symbols stands for. Raises ValueError."""
     if value.is_Float or value.is_Integer:
         return str(value)
-    number = value.evalf(_DIGITS)
+    # Of two kinds evalf has no number, or takes a second.
+    value = value.replace(sympy.Integral, sympy.Integral)  # a NonElementaryIntegral
+    roots = value.atoms(sympy.ComplexRootOf)
+    number = value.xreplace({root: root.eval_approx(15) for root in roots}).evalf(_DIGITS)
     if not (number.is_finite and number.is_number):
         raise ValueError("it is no number")
     if not number.is_Float:
         # Of a real root, Cardano's formula leaves an imaginary part of nearly nothing.
         real, imaginary = number.as_real_imag()
         number = real if abs(imaginary) < abs(real) * 10**-_DIGITS else number
-    # `0.50000000000` as `0.5`, `1.0*I` as `I`.
+    return _short(number)
+
+
+def _short(number: Any) -> str:
+    """Return `0.50000000000` as `0.5`, `1.0*I` as `I`."""
     short = re.sub(r"(\.\d*?)0+(?!\d)", r"\1", str(number))
     return re.sub(r"\b1\*(?=I)", "", re.sub(r"\.(?!\d)", "", short))
 
@@ -154,10 +174,25 @@ def _drawings(value: Any) -> Iterator[Iterator[bytes]]:
 
 
 def _encoded(figure: Any) -> Iterator[bytes]:
+    edges = None
     for divisor in _SMALLER:
         file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=figure.dpi / divisor)
+        how = {"format": "png", "dpi": figure.dpi / divisor}
+        figure.savefig(file, bbox_inches=edges, **how)
+        if edges is None and _is_cut(figure):
+            edges, file = "tight", io.BytesIO()
+            figure.savefig(file, bbox_inches=edges, **how)
         yield file.getvalue()
+
+
+def _is_cut(figure: Any) -> bool:
+    """Tell whether something small that was drawn, such as a label, goes on beyond an edge.
+
+    To look at the edges takes no time; matplotlib would have to lay out all of it once more.
+    """
+    pixels = sys.modules["numpy"].asarray(figure.canvas.buffer_rgba())
+    edges = (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1])
+    return any(0 < (edge != pixels[0, 0]).any(axis=1).mean() < 0.5 for edge in edges)
 
 
 def is_drawn(value: Any, expression: str) -> bool:
@@ -169,9 +204,10 @@ def is_drawn(value: Any, expression: str) -> bool:
     parts = [value, *parts] if isinstance(value, dict | list | tuple) else [value]
     if any(isinstance(part, list) and part and _is_artist(part[0]) for part in parts):
         return True
-    return any(map(_is_artist, parts)) or expression.lstrip().startswith("plt.")
+    is_call = re.match(r"\s*(?:plt|ax\w*|fig\w*)[.\[]", expression)
+    return is_call is not None or any(map(_is_artist, parts))
 
 
 def _is_artist(value: Any) -> bool:
-    module = type(value).__module__
+    module = f"{type(value).__module__}."
     return module.startswith(("matplotlib.", "mpl_toolkits.", "sympy.plotting.", "PIL."))

@@ -102,7 +102,7 @@ DRAWINGS = [
     "plt.style.use('ggplot')\nplt.imshow(np.eye(4), cmap='gray')",
     "from mpl_toolkits.mplot3d import Axes3D\nax = plt.figure().add_subplot(projection='3d')\n"
     "X, Y = np.meshgrid(np.arange(9), np.arange(9))\nax.plot_surface(X, Y, X * Y)",
-    "from sympy.plotting import plot3d\nplot3d(x*y, (x, -2, 2), (y, -2, 2))",
+    "plot3d(x*y, (x, -2, 2), (y, -2, 2))",
     "plot_implicit(x**2 + y**2 - 1)",
     "plot_parametric(cos(t), sin(t), (t, 0, 2*pi))",
     "plt.barh(['яблоки', 'груши'], [3, 5])",
@@ -119,6 +119,7 @@ DRAWINGS = [
     "from datetime import date\nplt.plot([date(2026, 1, 1), date(2026, 2, 1)], [1, 3])\n"
     "plt.gcf().autofmt_xdate()",
     "with plt.xkcd(): plt.plot([1, 3, 2])",
+    "fig, axes = plt.subplots()\naxes.plot([1, 2, 3])\naxes.set_xlim(0, 4)",
 ]
 
 
@@ -130,6 +131,25 @@ def test_what_is_drawn_is_a_picture_and_says_nothing(maths: Sandbox, source: str
     assert (picture.width, picture.height) == (640, 480)
     assert ink(picture.png) > 0.01
     assert ink(picture.png, TITLE) < 0.01 or "3d" in source or "sin" in source
+
+
+def test_a_curve_is_seen_beside_its_poles(maths: Sandbox) -> None:
+    [picture] = maths.run("plot(1/x)").pictures
+    assert ink(picture.png, (0.51, 0.1, 0.6, 0.45)) > 0.005
+
+
+def test_what_stands_at_an_axis_can_be_read(maths: Sandbox) -> None:
+    outcome = maths.run("plot(x)\nax = plt.gca()\nprint(ax.xaxis.label.get_ha())")
+    assert outcome.output == "right\n"
+    days = "dates = [dt.date(2026, 1, 1 + day) for day in range(31)]\nplt.plot(dates, range(31))\n"
+    ticks = "plt.gcf().canvas.draw()\nmax(len(each.get_text()) for each in plt.xticks()[1])"
+    assert int(maths.run(f"{days}{ticks}").output) <= len("Jan")
+
+
+def test_a_label_that_is_longer_than_its_place_is_whole(maths: Sandbox) -> None:
+    [picture] = maths.run("plt.barh(['a name that is longer than its place'], [3])").pictures
+    assert picture.width > 640
+    assert ink(picture.png, (0, 0, 0.005, 1)) == 0
 
 
 @pytest.mark.parametrize(
