@@ -56,11 +56,6 @@ _READABLE = frozenset({"__doc__", "__name__", "__qualname__"})
 _SELF_MATCHING = frozenset(
     ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str")
 ) | {"tuple"}
-# From 3.14 on, classes that plain syntax leads to make text into annotationlib.ForwardRef, whose
-# method `evaluate` runs it and accepts no positional argument; programs' own ones usually do.
-_HAS_FORWARD_REFS = sys.version_info >= (3, 14)
-# Judged by how they are called, which a class pattern would hide.
-_JUDGED_BY_CALL = frozenset({"evaluate", "format"})
 # Private, but the only parser of regular expressions that agrees with the one that runs them.
 _REGEX_PARSER: Any = importlib.import_module("re._parser")
 
@@ -320,8 +315,6 @@ def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute
     _judge_of_modules(program, attr, nodes)
     if attr == "format":
         _judge_formats(program, nodes)
-    elif attr == "evaluate" and _HAS_FORWARD_REFS:
-        _judge_evaluate(program, nodes)
 
 
 def _judge_attr(program: _Program, attr: str, nodes: Sequence[ast.AST]) -> None:
@@ -360,14 +353,6 @@ def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
     program.refuse([one for one in nodes if one.value in unsure], "format", "format", message)
 
 
-def _judge_evaluate(program: _Program, nodes: Iterable[ast.AST]) -> None:
-    calls = [call for call in program.nodes.get(ast.Call, ()) if call.args]
-    called = {call.func for call in calls if not isinstance(call.args[0], ast.Starred)}
-    message = "`.evaluate` may only be called, and with an argument"
-    others = [node for node in nodes if node not in called]
-    program.refuse(others, "dangerous-attribute", "evaluate", message)
-
-
 def _judge_type_parameter(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
     # Such a variable leads to classes of `typing`, which make text into code and evaluate it.
     message = "type parameters may not be used here; annotate with plain classes"
@@ -376,9 +361,8 @@ def _judge_type_parameter(program: _Program, name: str, nodes: Sequence[ast.AST]
 
 def _judge_attr_of_pattern(program: _Program, attr: str, nodes: Sequence[ast.MatchClass]) -> None:
     _judge_attr(program, attr, nodes)
-    if attr in _JUDGED_BY_CALL:
-        message = f"`{attr}` may not be used in a pattern"
-        program.refuse(nodes, "dangerous-attribute", attr, message)
+    if attr == "format":  # is judged by what it is called on, which a pattern hides
+        program.refuse(nodes, "dangerous-attribute", attr, "`format` may not be used in a pattern")
 
 
 def _judge_class_patterns(program: _Program, nodes: Sequence[ast.MatchClass]) -> None:

@@ -207,7 +207,12 @@ def _guarded_import(
             return real_import(name, globals, locals, fromlist, level)
         if level or name not in allowed:
             raise ImportError(f"{name} may not be imported here")
-        return views[name if fromlist else name.partition(".")[0]]
+        view = views[name if fromlist else name.partition(".")[0]]
+        # Where a module lacks a name, the interpreter would look for a submodule in sys.modules.
+        for one in fromlist or ():
+            if one != "*" and not hasattr(view, one):
+                raise ImportError(f"cannot import name {one!r} from {name!r}", name=name)
+        return view
 
     return guarded
 

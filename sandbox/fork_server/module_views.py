@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 _namespace: Any = vars(types.ModuleType)["__dict__"].__get__
 
 
-class _Sealed(type):
-    def __setattr__(cls, name: str, value: object) -> None:
-        raise AttributeError("modules may not be changed here")
-
-    __delattr__: Any = __setattr__
-
-
-class View(types.ModuleType, metaclass=_Sealed):
+class View(types.ModuleType, metaclass=stand_ins.Sealed):
     """A module's names as a module that cannot be changed; it has no file and no loader."""
 
     __slots__ = ()

@@ -64,6 +64,15 @@ def lean_import(name: str) -> types.ModuleType:
         del sys.modules[needless]
 
 
+class Sealed(type):
+    """A class whose attributes nobody can set."""
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        raise AttributeError("this may not be changed here")
+
+    __delattr__: Any = __setattr__
+
+
 class _Output:
     """What `sys.stdout` is to a program: a way to print."""
 
@@ -129,6 +138,25 @@ def install(closed: Collection[str]) -> None:
         _keep_members_to_plain_enums()
     if "dataclasses" in sys.modules:
         _keep_fields_to_names(closed)
+    if "typing" in sys.modules:
+        _keep_annotations_as_they_are()
+    if "annotationlib" in sys.modules:  # from Python 3.14 on; the same for its own references
+        references: Any = sys.modules["annotationlib"]
+        references.ForwardRef.evaluate = lambda self, **_: self  # as where a name is missing
+
+
+def _keep_annotations_as_they_are() -> None:
+    """Let `typing` neither compile the text of an annotation, nor look one up in itself to copy it.
+
+    Programs come by both kinds of objects, and what is copied is handed to them.
+    """
+    typing: Any = importlib.import_module("typing")
+    typing.compile = typing.eval = lambda *_: None
+    if sys.version_info >= (3, 14):
+        importlib.import_module("annotationlib")  # which `typing` else imports when it needs it
+    alias = typing._GenericAlias
+    alias.__reduce__ = object.__reduce__
+    alias.__copy__ = alias.__deepcopy__ = lambda self, *_: self
 
 
 def _keep_wrappers_to_functions() -> None:
@@ -184,9 +212,11 @@ def _keep_fields_to_names(closed: Collection[str]) -> None:  # noqa: C901
     namespace_of: Any = type.__dict__["__dict__"].__get__
     bases_of: Any = type.__dict__["__mro__"].__get__
     process_class, real_fields = dataclasses._process_class, dataclasses.fields
+    get_field = dataclasses._get_field
     made: set[int] = set()  # ids of the classes that `dataclass` has returned
     kept: list[type] = []  # the same classes, so that no id is used again
-    slot = dataclasses.Field.__dict__["name"]
+    plain_field = dataclasses.Field
+    slot = plain_field.__dict__["name"]
 
     def is_name(name: object) -> bool:
         if type(name) is not str or not name.isidentifier():
@@ -198,6 +228,18 @@ def _keep_fields_to_names(closed: Collection[str]) -> None:  # noqa: C901
         if name is not None and not is_name(name):
             raise TypeError(f"{name!r} cannot be a field here")
         slot.__set__(field, name)
+
+    class Field(plain_field, metaclass=Sealed):  # type: ignore[misc, valid-type]
+        __slots__ = ()
+        __module__ = "dataclasses"
+        __qualname__ = "Field"
+        name = property(slot.__get__, set_name)
+
+    def get(*of: Any) -> Any:
+        found = get_field(*of)
+        if type(found) is not dataclasses.Field:
+            raise TypeError("a field of a class of its own cannot be made here")
+        return found
 
     def process(cls: type, *options: Any, **more: Any) -> type:
         for base in bases_of(cls):
@@ -212,7 +254,7 @@ def _keep_fields_to_names(closed: Collection[str]) -> None:  # noqa: C901
 
     def fields(class_or_instance: object) -> tuple[Any, ...]:
         found: tuple[Any, ...] = real_fields(class_or_instance)
-        if any(type(one) is not dataclasses.Field for one in found):
+        if any(type(one) not in (dataclasses.Field, plain_field) for one in found):
             raise TypeError("these are not the fields of a dataclass")
         return found
 
@@ -222,7 +264,7 @@ def _keep_fields_to_names(closed: Collection[str]) -> None:  # noqa: C901
         kept = {one.name: getattr(obj, one.name) for one in fields(obj) if one.init}
         return type(obj)(**kept | changes)
 
-    dataclasses.Field.name = property(slot.__get__, set_name)
+    dataclasses.Field, dataclasses._get_field = Field, get
     dataclasses._process_class = process
     dataclasses.fields = fields
     dataclasses.replace = replace
