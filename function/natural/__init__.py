@@ -5,10 +5,11 @@ It is a Reader of function.calculator, which app hands to the bot.
 
 import ast
 
+from function.natural import algebra
 from function.natural.hints import Case, hint
 from function.natural.reader import Expression, abilities, shown
 from function.natural.reader import read as readings_of
-from function.natural.typography import normalise
+from function.natural.typography import normalise, plain
 from function.program import Program
 from sandbox import Outcome, Policy, parse
 
@@ -17,18 +18,24 @@ __all__ = ["hint", "others", "read", "reread", "shown"]
 
 def read(text: str, policy: Policy) -> Program | None:
     """The one program that a text that is no Python stands for."""
-    reading = readings_of(text, abilities(policy))
+    able = abilities(policy)
+    reading = readings_of(text, able)
     if len(reading.expressions) == 1:
         return _program(text, reading.expressions[0])
+    if "algebra" in able and not reading.expressions and (source := algebra.written(plain(text))):
+        return Program(text, source, parse(source))
     return None if reading.expressions or reading.refusal else _typeset(text)
 
 
 def reread(program: Program, outcome: Outcome, policy: Policy) -> Program | None:
     """What else a program stands for that gave no value, if that can be told."""
-    if outcome.kind != "error" and (outcome.kind, outcome.output) != ("ok", ""):
+    if outcome.kind not in ("error", "ok") or outcome.output not in ("", "[]\n"):
         return None
-    if len(found := others(program, outcome, policy)) == 1:
+    found = () if outcome.output else others(program, outcome, policy)
+    if len(found) == 1:
         return found[0]
+    if "algebra" in abilities(policy) and (source := algebra.rewritten(program.source, outcome)):
+        return Program(program.typed, source, parse(source))
     is_unknown = outcome.error.startswith("NameError") and not found
     return _typeset(program.typed) if is_unknown else None
 
