@@ -43,8 +43,10 @@ def can_draw(policy: Policy) -> bool:
 def line_by_line(program: Program) -> Program:
     """The same program, with `echo_lines` if it is such and does not print, ask or draw."""
     body = program.tree.body if isinstance(program.tree, ast.Module) else []
+    if len(body) < 2:
+        return program
     single = [one for one in body if isinstance(one, ast.Expr) and one.lineno == one.end_lineno]
-    if len(body) < 2 or len({one.lineno for one in single}) < len(body):
+    if len({one.lineno for one in single}) < len(body):
         return program
     own = ("print", "input", "plt", "plot")
     if "\r" in program.source or any(uses(program.tree, name) for name in own):

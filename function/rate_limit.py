@@ -46,7 +46,8 @@ class RateLimit:
             with self._changed:
                 _decrement(self._present, user)
                 _decrement(self._running, user)
-                self._changed.notify_all()
+                if user in self._present:  # nobody else waits for this
+                    self._changed.notify_all()
 
 
 def _increment(counts: dict[int, int], user: int) -> None:

@@ -102,7 +102,8 @@ def show(answer: Answer, policy: Policy, options: argparse.Namespace) -> None:
     outcome = answer.outcome
     if options.json:
         pictures = [base64.b64encode(picture.png).decode() for picture in outcome.pictures]
-        print(json.dumps(dataclasses.asdict(outcome) | {"pictures": pictures}, indent=2))
+        told = outcome._asdict() | {"pictures": pictures}
+        print(json.dumps(told, indent=2, default=dataclasses.asdict))
     elif options.inline:
         for article in articles(answer, policy):
             print(text_of(article.message))

@@ -9,7 +9,7 @@ from function.telegram.types import Reply
 
 def encode(reply: Reply | None) -> str:
     """The text of a reply, or of None: nothing is said. Pictures are not kept."""
-    return json.dumps(reply and {k: v for k, v in reply._asdict().items() if k != "pictures"})
+    return json.dumps(reply and reply[:-1])
 
 
 def decode(text: str) -> Reply | None:
@@ -21,7 +21,7 @@ def decode(text: str) -> Reply | None:
     match kept:
         case None:
             return None
-        case {"message": message, "caption": caption, "document": str(text), "asks": bool(asks)}:
+        case [message, caption, str(text), bool(asks)]:
             return Reply(_parts(message), _parts(caption), text, asks)
     raise ValueError("no reply")
 

@@ -53,7 +53,7 @@ def read_object(req: falcon.Request) -> Json:
         raise falcon.HTTPUnsupportedMediaType(title="Content-Type must be application/json")
     length = req.content_length or 0
     try:
-        content = b"" if length > BODY_BYTES else _read(req, BODY_BYTES + 1)
+        content = b"" if length > BODY_BYTES else req.stream.read(BODY_BYTES + 1)
     except ParseException:
         raise falcon.HTTPBadRequest(title="the body's chunks are malformed") from None
     except OSError:
@@ -77,14 +77,8 @@ def discard_body(req: falcon.Request) -> None:
     """Read what is left of a refused body: gunicorn drops a connection of which much is unread."""
     left = DISCARDED_BYTES if (req.content_length or 0) <= DISCARDED_BYTES else 0
     with contextlib.suppress(OSError, ParseException):
-        while left > 0 and (piece := _read(req, _PIECE_BYTES)):
+        while left > 0 and (piece := req.stream.read(_PIECE_BYTES)):
             left -= len(piece)
-
-
-def _read(req: falcon.Request, most: int) -> bytes:
-    is_chunked = req.get_header("Transfer-Encoding") is not None
-    stream = req.stream if is_chunked else req.bounded_stream
-    return bytes(stream.read(most))
 
 
 def _refuse(constant: str) -> Any:

@@ -12,6 +12,13 @@ from function.telegram.types import File, Json
 
 def encode(params: Json) -> tuple[bytes, str]:
     """Return parameters as a body and its content type; any of them may be or hold a File."""
+    try:
+        return json.dumps(params).encode(), "application/json"
+    except TypeError:  # a File is no JSON
+        return _multipart(params)
+
+
+def _multipart(params: Json) -> tuple[bytes, str]:
     files = {name: value for name, value in params.items() if isinstance(value, File)}
 
     def attach(value: Any) -> str:
@@ -23,8 +30,6 @@ def encode(params: Json) -> tuple[bytes, str]:
 
     rest = {name: value for name, value in params.items() if name not in files}
     body = json.dumps(rest, default=attach)
-    if not files:
-        return body.encode(), "application/json"
     from urllib3.filepost import encode_multipart_formdata  # 30 ms, for the first picture
 
     fields: dict[str, Any] = {

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from sandbox.check.checker import Violation
@@ -15,8 +14,7 @@ Reported = Literal["ok", "error", "syntax_error", "memory_limit", "output_limit"
 Kind = Reported | Literal["rejected", "cpu_limit", "wall_limit", "crashed", "busy", "unavailable"]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The answer to one program.
 
     `output` is what it printed, then the echoed value; decoded, at most the policy's

@@ -32,6 +32,7 @@ outcomes = st.builds(
     violations=st.tuples(
         st.builds(Violation, st.just("r"), st.integers(1, 9), st.integers(1, 99), texts, texts)
     ),
+    pictures=st.just(()),
 )
 often = settings(
     max_examples=100,

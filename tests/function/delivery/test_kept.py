@@ -32,9 +32,10 @@ def test_that_nothing_is_said_is_read_back_too() -> None:
         "text",
         [1, 2],
         {"method": "banChatMember", "chat_id": -100, "user_id": 7},
-        {"message": [["", "4"]], "caption": [], "document": 5, "asks": False},
-        {"message": [["text_link", "4"]], "caption": [], "document": "", "asks": False},
-        {"message": "4", "caption": [], "document": "", "asks": False},
+        {"message": [["", "4"]], "caption": [], "document": "", "asks": False},
+        [[["", "4"]], [], 5, False],
+        [[["text_link", "4"]], [], "", False],
+        ["4", [], "", False],
     ],
 )
 def test_anything_else_is_no_answer(kept: Any) -> None:
