@@ -7,6 +7,8 @@ from function.natural.other_languages import in_code
 from function.natural.typography import parses
 from sandbox import Outcome, parse
 
+_LONGEST = 1000  # characters of a program with equations, which is written anew
+
 _FACTOR = r"(?= ?(?:[A-Za-z]\b|(?:a|arc)?(?:sin|cos|tan|cot)h?\b|(?:exp|ln|log|pi|sqrt)\b|\())"
 _SIGNS = (
     (r"\^", "**"),
@@ -49,16 +51,23 @@ def _with_signs(source: str) -> str:
 def _with_equations(source: str) -> str:
     """A program with `Eq(a, b)` for each `a == b` that is solved; "" if there is none."""
     tree = parse(source)
-    if "==" not in source or not isinstance(tree, ast.Module):
+    if not isinstance(tree, ast.Module) or "==" not in source or len(source) > _LONGEST:
         return ""
-    before = ast.unparse(tree)
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call):
-            name = getattr(call.func, "id", getattr(call.func, "attr", ""))
-            if _SOLVERS.fullmatch(name):
-                call.args = [_equation(each) for each in call.args]
-    after = ast.unparse(tree)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    solved = [call for call in calls if _SOLVERS.fullmatch(_name(call.func))]
+    try:
+        before = ast.unparse(tree) if solved else ""
+        for call in solved:
+            call.args = [_equation(each) for each in call.args]
+        after = ast.unparse(tree) if solved else ""
+    except RecursionError:  # as for a sum of a thousand terms
+        return ""
     return after if after != before else ""
+
+
+def _name(function: ast.expr) -> str:
+    name: str = getattr(function, "id", getattr(function, "attr", ""))
+    return name
 
 
 def _equation(node: ast.expr) -> ast.expr:

@@ -80,6 +80,11 @@ def test_what_is_no_algebra_is_not_written_as_python(text: str) -> None:
     assert written(text) == ""
 
 
+def test_a_deep_program_is_left_as_it_is() -> None:
+    deep = f"solve({'1+' * 450}x = 1)"
+    assert written(deep) == ""
+
+
 PIECES = [*"1x y2a -,()+^=!.°√|", "sin", "math.pi", "math.1", "derivative of", "integrate", "dx"]
 PIECES += ["from", "to", "solve", "factor", "plot", "limit of", "as x -> ", "log", "where", "km"]
 
