@@ -38,48 +38,40 @@ class Fallback:
         self._unsaved: dict[str, float] = {}  # keys set since the loss, and when they expire
 
     def get(self, key: str) -> str | None:
-        """See Store."""
-        return self._try(lambda: self._primary.get(key), lambda: self._memory.get(key))
+        return self._try(lambda store: store.get(key))
 
     def set(self, key: str, value: str, seconds: float) -> None:
-        """See Store."""
         self._memory.set(key, value, seconds)
-        self._try(
-            lambda: self._primary.set(key, value, seconds),
-            lambda: self._note_unsaved(key, seconds),
-        )
+        self._try(lambda store: store.set(key, value, seconds))
+        if self._error and len(self._unsaved) < MEMORY_BYTES // 1000:
+            self._unsaved[key] = time.monotonic() + seconds
 
     def count(self, key: str, seconds: float) -> int:
-        """See Store."""
-        return self._try(
-            lambda: self._primary.count(key, seconds), lambda: self._memory.count(key, seconds)
-        )
+        return self._try(lambda store: store.count(key, seconds))
 
     def status(self) -> dict[str, str]:
-        """See Store. Tries the primary if that is due."""
-        self.get("status")
+        self.get("status")  # tries the primary if that is due
         if self._error:
             return {"kind": self._primary.kind, "state": "degraded", "error": self._error}
         return {"kind": self._primary.kind, "state": "ok"}
 
     def close(self) -> None:
-        """See Store."""
         self._primary.close()
 
-    def _try(self, primary: Callable[[], T], memory: Callable[[], T]) -> T:
-        """Ask the primary unless it is lost; one caller at a time finds out whether it is back."""
+    def _try(self, ask: Callable[[File | Redis | Memory], T]) -> T:
+        """Ask the primary, the memory while it is lost; one caller at a time finds out if it is."""
         if not self._is_due():
-            return memory()
+            return ask(self._memory)
         try:
             if self._error:
                 self._save()
-            result = primary()
+            result = ask(self._primary)
         except StoreLost as error:
             if not self._error:
                 log.warning("store lost, going on in memory: %s", error)
             self._error = str(error)
             self._retry_at = time.monotonic() + self._retry_seconds
-            return memory()
+            return ask(self._memory)
         if self._error:
             log.warning("store is back")
             self._error = ""
@@ -101,7 +93,3 @@ class Fallback:
             if seconds > 0:
                 self._primary.set(key, self._memory.get(key) or "", seconds)
             self._unsaved.pop(key, None)
-
-    def _note_unsaved(self, key: str, seconds: float) -> None:
-        if len(self._unsaved) < MEMORY_BYTES // 1000:
-            self._unsaved[key] = time.monotonic() + seconds

@@ -33,13 +33,11 @@ class File:
         self._connection: sqlite3.Connection | None = None
 
     def get(self, key: str) -> str | None:
-        """See Store."""
         query = "SELECT value FROM entries WHERE key = ? AND expires > ?"
         rows = self._do(query, _encodable(key), time.time())
         return cast("str", rows[0][0]) if rows else None
 
     def set(self, key: str, value: str, seconds: float) -> None:
-        """See Store."""
         if value:
             insert = "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)"
             self._do(insert, _encodable(key), _encodable(value), time.time() + seconds)
@@ -47,7 +45,6 @@ class File:
             self._do("DELETE FROM entries WHERE key = ?", _encodable(key))
 
     def count(self, key: str, seconds: float) -> int:
-        """See Store."""
         now = time.time()
         rows = self._do(
             "INSERT INTO entries VALUES (?, '1', ?) ON CONFLICT (key) DO UPDATE SET"
@@ -62,7 +59,6 @@ class File:
         return int(rows[0][0])
 
     def close(self) -> None:
-        """See Store."""
         with self._lock:
             if self._connection:
                 self._connection.close()

@@ -23,19 +23,16 @@ class Memory:
         self._lock = threading.Lock()
 
     def get(self, key: str) -> str | None:
-        """See Store."""
         value, expires, _ = self._entries.get(key, _ABSENT)
         return value if expires > time.monotonic() else None
 
     def set(self, key: str, value: str, seconds: float) -> None:
-        """See Store."""
         with self._lock:
             self._remove(key)
             if value:
                 self._add(key, value, seconds)
 
     def count(self, key: str, seconds: float) -> int:
-        """See Store."""
         with self._lock:
             counted, expires, queue = self._entries.get(key, _ABSENT)
             if expires <= time.monotonic():
@@ -47,11 +44,10 @@ class Memory:
             return number
 
     def status(self) -> dict[str, str]:
-        """See Store."""
         return {"kind": "memory", "state": "ok"}
 
     def close(self) -> None:
-        """See Store."""
+        """Do nothing: nothing is open."""
 
     def _add(self, key: str, value: str, seconds: float) -> None:
         now = time.monotonic()

@@ -50,11 +50,9 @@ class Redis:
             raise ValueError(f"STORE is no address of a server: {_FORM}") from None
 
     def get(self, key: str) -> str | None:
-        """See Store."""
         return cast("str | None", self._do(key, lambda: self._client.get(_PREFIX + key)))
 
     def set(self, key: str, value: str, seconds: float) -> None:
-        """See Store."""
         if value:
             ttl = _milliseconds(seconds)
             self._do(key, lambda: self._client.set(_PREFIX + key, value, px=ttl))
@@ -62,8 +60,6 @@ class Redis:
             self._do(key, lambda: self._client.delete(_PREFIX + key))
 
     def count(self, key: str, seconds: float) -> int:
-        """See Store."""
-
         def count() -> int:
             ttl = _milliseconds(seconds)
             transaction = self._client.pipeline(transaction=True)
@@ -78,7 +74,6 @@ class Redis:
         return int(self._do(key, count))
 
     def close(self) -> None:
-        """See Store."""
         self._client.close()
 
     def _do(self, key: str, command: Callable[[], Any]) -> Any:
