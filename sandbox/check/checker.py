@@ -24,7 +24,6 @@ Rules, in the order that they are looked at:
 import ast
 import gc
 import heapq
-import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,6 +39,7 @@ from sandbox.check.scopes import DEFINITIONS, ORDINARY_WORDS, Scopes
 from sandbox.check.source import Lines, Unparsed, decode_escapes, normalised, parse
 from sandbox.check.templates import Templates
 from sandbox.policy.loader import Policy
+from sandbox.policy.words import PARSER as REGEX_PARSER
 
 # Nobody reads more; a program made of violations must not become a long answer.
 MOST_VIOLATIONS = 100
@@ -56,8 +56,6 @@ _READABLE = frozenset({"__doc__", "__name__", "__qualname__"})
 _SELF_MATCHING = frozenset(
     ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str")
 ) | {"tuple"}
-# Private, but the only parser of regular expressions that agrees with the one that runs them.
-_REGEX_PARSER: Any = importlib.import_module("re._parser")
 
 
 @dataclass(frozen=True)
@@ -197,8 +195,8 @@ def _certain_text(pattern: re.Pattern[str]) -> str:
     To look for a text is a hundred times as fast as to look for a match.
     """
     runs = [""]
-    for operation, argument in _REGEX_PARSER.parse(pattern.pattern, pattern.flags):
-        if operation is _REGEX_PARSER.LITERAL:
+    for operation, argument in REGEX_PARSER.parse(pattern.pattern, pattern.flags):
+        if operation is REGEX_PARSER.LITERAL:
             runs[-1] += chr(argument)
         else:
             runs.append("")

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 # Private, but the only parser of regular expressions that agrees with the one that runs them.
-_PARSER: Any = importlib.import_module("re._parser")
+PARSER: Any = importlib.import_module("re._parser")
 _COMPILER: Any = importlib.import_module("re._compiler")
 
 MOST_STEPS = 2000  # from one place of a text: on 16 KiB, 0.3 s at the worst
@@ -44,7 +44,7 @@ class Unbounded(Exception):
 
 def cost(word: str) -> int:
     """Steps that a search takes from one place, at most. Raises Unbounded."""
-    tree = _PARSER.parse(word)
+    tree = PARSER.parse(word)
     return _steps(_follow(tree, [_Path()], tree.state.flags))
 
 
@@ -92,7 +92,7 @@ def _after(path: _Path, seen: _Characters | None, length: int) -> _Path:
 
 
 def _repeated(least: int, most: int, body: Any, paths: list[_Path], flags: int) -> list[_Path]:
-    if most == _PARSER.MAXREPEAT or most - least > MOST_STEPS:
+    if most == PARSER.MAXREPEAT or most - least > MOST_STEPS:
         return _run(body, paths, flags)
     every = [] if least else paths
     for count in range(1, most + 1):
@@ -147,6 +147,6 @@ def _characters(name: Any, argument: Any, flags: int) -> _Characters:
     own = [argument] if isinstance(argument, int) else []
     for kind, value in argument if isinstance(argument, list) else ():
         own += {"LITERAL": [value], "RANGE": value}.get(str(kind), ())
-    node = _PARSER.SubPattern(_PARSER.parse("").state, [(name, argument)])
+    node = PARSER.SubPattern(PARSER.parse("").state, [(name, argument)])
     pattern = _COMPILER.compile(node, flags & (re.IGNORECASE | re.DOTALL | re.ASCII))
     return frozenset(c for c in {*_ALPHABET, *map(chr, own)} if pattern.fullmatch(c))

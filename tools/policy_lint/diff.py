@@ -29,6 +29,7 @@ from sandbox.kernel.syscalls import expand
 from sandbox.policy.document import PROGRAMS, At, Finding
 from sandbox.policy.extends import parse_document, read_document
 from sandbox.policy.mistakes import schema
+from tools.policy_lint import Unusable
 from tools.policy_lint.known import BENIGN, HOSTILE, NEEDS
 from tools.policy_lint.modules import gives
 from tools.policy_lint.subject import Findings, Policy, Subject, subject_of
@@ -47,15 +48,11 @@ _NEUTRAL = ("prepared_guests", "queue_seconds", "first_uid", "uid_count")
 _PUBLIC = "its public names"
 
 
-class NotComparable(Exception):
-    """The older policy cannot be had, or is none; the text says why."""
-
-
 def compare(old: Subject, new: Subject) -> Findings:
-    """One finding for each change of meaning, at its line of the new file."""
+    """One finding for each change of meaning, at its line of the new file. Raises Unusable."""
     if old.policy is None or new.policy is None:
         broken = old if old.policy is None else new
-        raise NotComparable("\n".join(map(str, broken.document.findings)))
+        raise Unusable("\n".join(map(str, broken.document.findings)))
     before, after = _facts(old.policy), _facts(new.policy)
     for at in sorted(before.keys() | after.keys()):
         was, now = before.get(at), after.get(at)
@@ -79,9 +76,9 @@ def read_old(name: str, path: Path) -> Subject:
         try:
             done = subprocess.run(command, capture_output=True, check=False)  # nosec B603
         except OSError as error:
-            raise NotComparable(f"git cannot be run: {error}") from error
+            raise Unusable(f"git cannot be run: {error}") from error
         if done.returncode:
-            raise NotComparable(done.stderr.decode("utf-8", "replace").strip())
+            raise Unusable(done.stderr.decode("utf-8", "replace").strip())
         return done.stdout
 
     return subject_of(parse_document(path, show(path), show))

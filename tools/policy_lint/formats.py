@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from function import __version__
 from sandbox.policy.document import LINE_END, Finding
-from tools.policy_lint.rules import Rule, every_rule, version
+from tools.policy_lint.rules import Rule, every_rule
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _COLOURS = {"error": "\033[31m", "warning": "\033[33m", "note": "\033[36m"}
@@ -108,7 +109,7 @@ def sarif(findings: Iterable[Finding]) -> str:
     rules = sorted({found.rule for found in findings})
     driver = {
         "name": "policy-lint",
-        "version": version(),
+        "version": __version__,
         "rules": [_sarif_rule(every_rule()[rule]) for rule in rules],
     }
     run = {

@@ -200,7 +200,7 @@ class Guests:
         unknown = {  # what others give is known, and told
             name: names for name, names in self.others.items() if gives_beyond(name, names) is None
         }
-        parts = ("open", "refused", "missing", "lacking", "seen", "near")
+        parts = ("open", "refused", "missing", "lacking", "seen")
         nothing: dict[str, Any] = {part: {} for part in parts}
         if not (unknown or self.libraries):
             return nothing

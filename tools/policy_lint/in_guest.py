@@ -56,27 +56,20 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     `outside` (modules whose classes and functions reach outside the process). The answer has
     `open`: paths with what they lead to; `refused`: an attribute and a path that it closes;
     `missing`: modules that cannot be imported, with the error; `lacking`: the names that a module
-    should give and has not, and those that it has besides; `seen` and `near`: those of the refused
-    names that something has, and names that look like the others.
+    should give and has not, and those that it has besides; `seen`: those of the refused names that
+    something has.
     """
     views, missing = _views(question["given"], frozenset(question["attrs"]))
     reach = _Reach(question)
     for start in views.keys() & question["given"].keys():
         reach.walk(start, views[start])
     wanted = {name.rpartition(".")[2] for name in (*question["attrs"], *question["names"])}
-    likenesses = {
-        (name[:1].lower(), len(name) + more)
-        for name in wanted - reach.names
-        for more in range(-2, 3)
-    }
-    near = {name for name in reach.names if (name[:1].lower(), len(name)) in likenesses}
     return {
         "open": reach.open,
         "refused": reach.refused,
         "missing": missing,
         "lacking": _lacking({name: question["given"].get(name) for name in views}),
         "seen": sorted(wanted & reach.names),
-        "near": sorted(near)[:200],
     }
 
 

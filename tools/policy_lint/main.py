@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from tools.policy_lint.rules import Rule, every_rule, rules, version
+from function import __version__
+from tools.policy_lint import Unusable
+from tools.policy_lint.rules import Rule, every_rule, rules
 
 if TYPE_CHECKING:
     from sandbox.policy.document import Finding
@@ -29,10 +31,6 @@ A finding is accepted in place by a comment on its line, or alone on the line ab
 
 exit status: 0 clean, 1 findings (warnings count with --strict), 2 could not run
 """
-
-
-class Unusable(Exception):
-    """The command cannot do what it is told; the text says why."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -80,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--diff", metavar="OLD", help="what the file changes against OLD, a file or git:REV")
     add("--allow-weaker", action="store_true", help="with --diff: let weakenings pass")
     add("--program", metavar="FILE", help="what the policy says of a program; - for standard input")
-    add("--version", action="version", version=f"policy-lint {version()}")
+    add("--version", action="version", version=f"policy-lint {__version__}")
     return parser
 
 
@@ -134,7 +132,7 @@ def _fail(reason: object) -> int:
 
 def _lint(files: list[str], options: argparse.Namespace, wanted: set[str]) -> int:
     """Lint or compare each file; one that cannot be read does not hide the others."""
-    from tools.policy_lint import formats
+    from tools.policy_lint import diff, formats
     from tools.policy_lint.lint import in_order, lint
 
     findings: list[Finding] = []
@@ -143,7 +141,12 @@ def _lint(files: list[str], options: argparse.Namespace, wanted: set[str]) -> in
     for name in files:
         try:
             subject = _read(name)
-            findings += _changes(options.diff, subject) if options.diff else lint(subject, wanted)
+            if options.diff:
+                findings += diff.compare(
+                    diff.read_old(options.diff, subject.document.path), subject
+                )
+            else:
+                findings += lint(subject, wanted)
             sources |= subject.document.files
         except Unusable as error:
             status = _fail(error)
@@ -193,15 +196,6 @@ def _stdin() -> BinaryIO:
     if sys.stdin is None:
         raise Unusable("standard input is closed")
     return sys.stdin.buffer
-
-
-def _changes(old: str, subject: "Subject") -> "list[Finding]":
-    from tools.policy_lint import diff
-
-    try:
-        return list(diff.compare(diff.read_old(old, subject.document.path), subject))
-    except diff.NotComparable as error:
-        raise Unusable(error) from error
 
 
 def _program(name: str, policy: str, form: str) -> int:

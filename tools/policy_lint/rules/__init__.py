@@ -72,12 +72,6 @@ def _described(*files: Path) -> dict[str, Rule]:
     return found
 
 
-def version() -> str:
-    """The project's version."""
-    text = (_HERE.parents[2] / "pyproject.toml").read_text("utf-8")
-    return str(re.findall('(?m)^version = "(.+)"', text)[0])
-
-
 def families(wanted: Collection[str]) -> set[str]:
     """The families that look for any of the rules."""
     return {rules()[rule].file.stem for rule in wanted} | {_ALSO[r] for r in wanted if r in _ALSO}

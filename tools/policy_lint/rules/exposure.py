@@ -100,12 +100,11 @@ def _unknown(subject: Subject, policy: Policy, answers: list[dict[str, Any]]) ->
     seen = {name for kind in INTROSPECTION for name in dir(kind)} | REVEALING.keys()
     seen |= sys.stdlib_module_names | {*KNOWN["names"]["elsewhere"].split()}
     seen = seen.union(*(answer["seen"] for answer in answers))
-    near = seen.union(*(answer["near"] for answer in answers))
     for field, rule in (("dangerous_names", "name-unknown"), ("dangerous_attrs", "attr-unknown")):
         for entry in subject.entries(field):
             module, _, name = entry.rpartition(".")
             if name not in seen and name not in _known():
-                message, known = f"nothing is called {name}", HARMLESS ^ (near | _known())
+                message, known = f"nothing is called {name}", HARMLESS ^ (seen | _known())
                 cure = did_you_mean(name, known, "delete it")
                 yield subject.finding(rule, (field, entry), message, cure)
             elif module and module not in {*policy.allowed_imports, *sys.stdlib_module_names}:
