@@ -128,7 +128,7 @@ def calculate(
         meant = meant if meant.calculation else line_by_line(meant)
         again = run(meant)
         program, outcome = (meant, again) if again.kind == "ok" else (program, outcome)
-    output = f"{outcome.output[:-1]}''\n" if outcome.ends_empty else outcome.output
+    output = outcome.output
     end, omitted = "", len(output) - MESSAGE_UNITS
     if omitted > 0:  # 64 KiB of odd characters cost 30 ms to sanitise, what is shown of them 2
         output, end = output[:SHOWN_HEAD], shown(output[-SHOWN_TAIL:])

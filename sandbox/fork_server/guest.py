@@ -2,7 +2,6 @@
 
 Runs in a confined child of the zygote. Whatever is decided here is defence in depth and comfort:
 the program may do with this process what it likes, and what comes out of it is never trusted.
-Standard library only, and little of it: this module is loaded by the process that forks guests.
 """
 
 from __future__ import annotations
@@ -16,14 +15,6 @@ import types
 
 from sandbox.fork_server import protocol, user_defined
 from sandbox.fork_server.error_text import PROGRAM_NAME, describe
-from sandbox.fork_server.protocol import (
-    EMPTY_TEXT,
-    ERROR,
-    MEMORY_LIMIT,
-    OK,
-    OUTPUT_LIMIT,
-    SYNTAX_ERROR,
-)
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
@@ -92,9 +83,9 @@ def rehearse(program: bytes, namespace: dict[str, Any], world: World) -> str:
     _, statements, expression, _ = protocol.unpack_program(program)
     verdict, error, _ = _run(statements, [expression], namespace, True, world)
     _report(1, verdict, error, 0)
-    if verdict in (OK, EMPTY_TEXT):
+    if verdict == protocol.OK:
         return ""
-    return error or ("MemoryError" if verdict == MEMORY_LIMIT else "")
+    return error or ("MemoryError" if verdict == protocol.MEMORY_LIMIT else "")
 
 
 def end(verdict: int, error: str = "", pictures: Collection[bytes] = ()) -> NoReturn:
@@ -146,7 +137,7 @@ class _Output(io.RawIOBase):
         except BlockingIOError:  # the pipe is full, and nobody reads before this process ends
             written = 0
         if written < len(data):
-            end(OUTPUT_LIMIT)
+            end(protocol.OUTPUT_LIMIT)
         self.left -= written
         return written
 
@@ -238,20 +229,21 @@ def _run(
                 code = compile(each, PROGRAM_NAME, "eval", 0, True) if each else None
                 last.append((each, code))
         except (SyntaxError, ValueError) as error:
-            return SYNTAX_ERROR, describe(error, has_lines=has_lines), ()
+            return protocol.SYNTAX_ERROR, describe(error, has_lines=has_lines), ()
         # To run it is what this process, confined and of no other use, exists for.
         if first is not None:
             exec(first, namespace)  # nosec B102
         for expression, code in last:
             value = eval(code, namespace) if code is not None else None  # nosec B307
+            if type(value) is str and not value:
+                value = "''"  # else there is nothing to see
             left_out, pictures = world.show(value, expression, world.stdout)
-        verdict = EMPTY_TEXT if type(value) is str and not value else OK
-        return verdict, _warnings(has_lines, left_out), pictures
+        return protocol.OK, _warnings(has_lines, left_out), pictures
     except MemoryError:
-        return MEMORY_LIMIT, "", ()
+        return protocol.MEMORY_LIMIT, "", ()
     except SystemExit as error:
         if error.code:
-            return ERROR, describe(error, has_lines=has_lines), ()
-        return OK, _warnings(has_lines), ()
+            return protocol.ERROR, describe(error, has_lines=has_lines), ()
+        return protocol.OK, _warnings(has_lines), ()
     except BaseException as error:
-        return ERROR, describe(error, has_lines=has_lines), ()
+        return protocol.ERROR, describe(error, has_lines=has_lines), ()

@@ -19,17 +19,15 @@ class Outcome(NamedTuple):
 
     `output` is what it printed, then the echoed value; decoded, at most the policy's
     `output_bytes`, and possibly partial unless `kind` is ok. `error` is the program's own error, in
-    lines of which the first says it all, or the reason of another kind; `warning` is what Python
-    said of a program that ran, and which of its `pictures` are left out. `ends_empty` tells that
-    the echoed value is an empty text, of which `output` shows nothing. `violations` is set for
-    rejected and syntax_error.
+    lines of which the first says it all, or the reason of another kind but a limit; `warning` is
+    what Python said of a program that ran, and which of its `pictures` are left out. `violations`
+    is set for rejected and syntax_error.
     """
 
     kind: Kind
     output: str = ""
     error: str = ""
     warning: str = ""
-    ends_empty: bool = False
     violations: tuple[Violation, ...] = ()
     cpu_seconds: float = 0.0
     wall_seconds: float = 0.0
@@ -44,7 +42,6 @@ class Report(NamedTuple):
     error: str
     cpu_seconds: float
     max_rss_kib: int
-    ends_empty: bool = False
     picture_bytes: int = 0
 
 
@@ -66,27 +63,20 @@ class Ending(NamedTuple):
         )
 
 
-_REPORTED: dict[int, Reported] = {
-    protocol.OK: "ok",
-    protocol.EMPTY_TEXT: "ok",
-    protocol.ERROR: "error",
-    protocol.SYNTAX_ERROR: "syntax_error",
-    protocol.MEMORY_LIMIT: "memory_limit",
-    protocol.OUTPUT_LIMIT: "output_limit",
-}
+# By verdict, as protocol numbers them.
+_REPORTED: list[Reported] = ["ok", "error", "syntax_error", "memory_limit", "output_limit"]
 
 
 def read_report(data: bytes, policy: Policy) -> Report:
     """Return what any bytes from a guest say, numbers brought within the policy's bounds."""
     verdict, cpu_microseconds, max_rss_kib, error, picture_bytes = protocol.unpack_report(data)
-    if verdict not in _REPORTED:
+    if verdict not in range(len(_REPORTED)):
         verdict, error = protocol.ERROR, "the program wrote where only its report belongs"
     return Report(
         kind=_REPORTED[verdict],
         error="\n".join(error.split("\n", MOST_LINES)[:MOST_LINES]),
         cpu_seconds=min(max(cpu_microseconds / 1e6, 0.0), float(policy.rlimits.cpu_seconds)),
         max_rss_kib=min(max(max_rss_kib, 0), policy.rlimits.address_space_mib * 1024),
-        ends_empty=verdict == protocol.EMPTY_TEXT,
         picture_bytes=picture_bytes if _REPORTED[verdict] == "ok" else 0,
     )
 
@@ -95,35 +85,21 @@ def outcome_of(
     word: Report | Ending, output: bytes, wall_seconds: float, policy: Policy
 ) -> Outcome:
     """Return the outcome of a program that wrote `output`, with its pictures at the end."""
-    if isinstance(word, Ending):
-        kind, error = _judge(word, policy)
-        drawn, ends_empty = 0, False
-    else:
-        kind, error, drawn, ends_empty = word.kind, word.error, word.picture_bytes, word.ends_empty
+    kind, error = (word.kind, word.error) if isinstance(word, Report) else _judge(word, policy)
+    drawn = word.picture_bytes if isinstance(word, Report) else 0
     end_of_text = max(len(output) - drawn, 0)
     pictures, left_out = _pictures(output[end_of_text:])
     is_ok = kind == "ok"
     return Outcome(
         kind=kind,
         output=output[:end_of_text][: policy.limits.output_bytes].decode("utf-8", "replace"),
-        error="" if is_ok else error or _limit(kind, policy),
+        error="" if is_ok else error,
         warning="\n".join(filter(None, (error, left_out))) if is_ok else "",
-        ends_empty=ends_empty,
         cpu_seconds=word.cpu_seconds,
         wall_seconds=wall_seconds,
         max_rss_kib=word.max_rss_kib,
         pictures=pictures,
     )
-
-
-def _limit(kind: Kind, policy: Policy) -> str:
-    sentences = {
-        "cpu_limit": f"computed longer than {policy.rlimits.cpu_seconds} s",
-        "wall_limit": f"ran longer than {policy.limits.wall_seconds} s",
-        "memory_limit": f"needed more than {policy.rlimits.address_space_mib} MiB of memory",
-        "output_limit": f"printed more than {policy.limits.output_bytes} bytes",
-    }
-    return sentences.get(kind, "")
 
 
 def _pictures(data: bytes) -> tuple[tuple[Picture, ...], str]:

@@ -14,7 +14,6 @@
 The first four travel on a SOCK_SEQPACKET socket; its end of file means that no more guests are
 wanted. A program may write what it likes to descriptors 1 and 3: what comes from there is shown to
 its own user and decides nothing else. Descriptor 2 leads nowhere.
-Standard library only, and little of it: the process that forks guests loads this module.
 """
 
 from __future__ import annotations
@@ -70,8 +69,7 @@ HELPERS, UNCHECKED, SEVERAL_LINES, EVERY_LINE = 1, 2, 4, 8
 # Verdict, CPU microseconds, peak KiB, how many bytes at the output's end are pictures; then the
 # error's text, or where all went well a sentence on pictures that are left out.
 _REPORT = struct.Struct("=BqqI")
-# EMPTY_TEXT is OK with an empty text as the value, which the output does not show.
-OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT, EMPTY_TEXT = range(6)
+OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT = range(5)
 REPORT_BYTES = 16384  # more of it is not read
 
 # The size of a picture, before it.
