@@ -19,7 +19,6 @@ from sandbox.fork_server.zygote_process import (
     SandboxUnavailable,
     ZygoteGone,
     ZygoteProcess,
-    rlimits,
 )
 from sandbox.policy.libraries import with_libraries, without_libraries
 from sandbox.policy.loader import Policy
@@ -51,12 +50,13 @@ class _Serving(NamedTuple):
     """A policy in force, with the zygotes for programs that need its libraries and that do not.
 
     `libraries` is None where the policy has none, or where that zygote did not start: then
-    `missing` says why.
+    `missing` says why. `probes` are those of the start.
     """
 
     policy: Policy
+    probes: Sequence[ProbeResult]
     plain: Supervisor
-    libraries: Supervisor | None
+    libraries: Supervisor | None = None
     missing: str = ""
 
     @property
@@ -83,7 +83,6 @@ class Sandbox:
         """Hold the first policy, and the files that the self-test shows to be out of reach."""
         self._policy = policy
         self._secrets = secrets
-        self._probes: tuple[ProbeResult, ...] = ()
         self._serving: _Serving | None = None
         self._changing = threading.Lock()
 
@@ -108,22 +107,20 @@ class Sandbox:
         _check_programs(policy)
         with self._changing:
             old = self._serving
-            new, probes = self._start(policy, must_be_whole=bool(old and old.libraries))
-            self._serving, self._policy, self._probes = new, policy, probes
+            self._serving = self._start(policy, must_be_whole=bool(old and old.libraries))
+            self._policy = policy
             if old is not None:
                 old.close()
 
-    def _start(
-        self, policy: Policy, *, must_be_whole: bool
-    ) -> tuple[_Serving, tuple[ProbeResult, ...]]:
+    def _start(self, policy: Policy, *, must_be_whole: bool) -> _Serving:
         restarts = [one.restarts for one in self._serving.supervisors] if self._serving else []
         restarts += [0, 0]
         slots = Slots(policy.limits.concurrent_guests)
         small = without_libraries(policy)
         plain, probes = self._started(small, slots)
-        serving = _Serving(policy, Supervisor(plain, restarts[0]), None)
+        serving = _Serving(policy, probes, Supervisor(plain, restarts[0]))
         if small is policy:
-            return serving, probes
+            return serving
         try:
             process, more = self._started(with_libraries(policy), slots)
         except BaseException as error:
@@ -131,8 +128,9 @@ class Sandbox:
                 plain.close()
                 raise
             log.error("programs that need libraries are not served: %s", error)
-            return serving._replace(missing=str(error)), probes
-        return serving._replace(libraries=Supervisor(process, restarts[1])), _worst(probes, more)
+            return serving._replace(missing=str(error))
+        libraries = Supervisor(process, restarts[1])
+        return serving._replace(libraries=libraries, probes=_worst(probes, more))
 
     def _started(
         self, policy: Policy, slots: Slots
@@ -225,7 +223,7 @@ class Sandbox:
         serving = self._serving
         if serving is None:
             return {"serving": False}
-        probes = {result.name: result.passed for result in self._probes}
+        probes = {result.name: result.passed for result in serving.probes}
         status = {"serving": True, "probes": probes} | serving.plain.status()
         if serving.libraries:
             status["libraries"] = {"serving": True} | serving.libraries.status()
@@ -253,16 +251,7 @@ def probe_zygote(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeR
 
     policy = process.policy
     in_force = {layer for layer, detail in process.layers.items() if detail}
-    first = policy.identity.first_uid
-    return run_probes(
-        run,
-        layers=in_force | policy.required_layers,
-        denied=policy.denied_syscalls,
-        zygote=process.pid,
-        uids=range(first, first + policy.identity.uid_count),
-        rlimits=rlimits(policy),
-        secrets=secrets,
-    )
+    return run_probes(run, policy, in_force | policy.required_layers, process.pid, secrets)
 
 
 def _check_programs(policy: Policy) -> None:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.fork_server.outcome import Outcome
+from sandbox.fork_server.zygote_process import rlimits
 from sandbox.kernel.syscalls import TABLES
+from sandbox.policy.loader import Policy
 
 
 @dataclass(frozen=True)
@@ -101,19 +103,15 @@ for name, source in PROBES:
 
 def run_probes(
     run: Callable[[str], Outcome],
-    *,
+    policy: Policy,
     layers: Collection[str],
-    denied: Collection[str],
     zygote: int,
-    uids: range,
-    rlimits: Sequence[tuple[int, int]],
     secrets: Sequence[str] = (),
 ) -> tuple[ProbeResult, ...]:
     """Run every probe that this machine has, in three guests at once.
 
     `run` runs a source unchecked in a guest, from any thread. `layers` are those in force or
-    demanded, `denied` the policy's denied_syscalls; `zygote` is its process id; `uids` and
-    `rlimits` are what guests are given; `secrets` are files that no guest may read, of which those
+    demanded; `zygote` is its process id; `secrets` are files that no guest may read, of which those
     that exist are tried.
     """
     probes = [
@@ -124,13 +122,15 @@ def run_probes(
     probes += [probe for probe in PROBES if platform.machine() in probe.machines]
     # As text, which a guest has parsed in a quarter of the time of a dictionary.
     calls = " ".join(f"{name}={number}" for name, number in TABLES[platform.machine()].items())
-    facts = (calls, os.getpid(), zygote, uids, list(rlimits))
+    first, count = policy.identity.first_uid, policy.identity.uid_count
+    facts = (calls, os.getpid(), zygote, range(first, first + count), rlimits(policy))
     groups = [[probe] for probe in probes if probe.alone]
     groups.append([probe for probe in probes if not probe.alone])
     with ThreadPoolExecutor(len(groups)) as pool:
         found = {}
         for results in pool.map(lambda group: _results(run, group, facts), groups):
             found.update(results)
+    denied = policy.denied_syscalls
     return tuple(_judge(probe, found[probe.name], layers, denied) for probe in probes)
 
 

@@ -4,15 +4,14 @@ Exits with 0 if the program ended well, 1 if it did not, 2 if it could not be tr
 """
 
 import argparse
-import ast
 import base64
 import dataclasses
 import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partialmethod
 from pathlib import Path
-from typing import Any
 
 from function import __version__, natural
 from function.answers.inline import articles
@@ -20,27 +19,14 @@ from function.answers.replies import render
 from function.calculator import Answer, calculate, read_program
 from function.parts import text_of
 from function.settings import Settings
-from sandbox import (
-    Outcome,
-    Picture,
-    Policy,
-    PolicyError,
-    Sandbox,
-    SandboxUnavailable,
-    Unparsed,
-    load_policy,
-)
+from sandbox import Picture, Policy, PolicyError, Sandbox, SandboxUnavailable, load_policy
 from sandbox.self_test import ProbeResult
 
 
 class Unchecked(Sandbox):
-    """A sandbox that leaves everything to the operating system's layers."""
+    """A sandbox without checker, import guard and reduced builtins: with the system's layers."""
 
-    def run(
-        self, source: str, tree: ast.Module | Unparsed | None = None, **options: Any
-    ) -> Outcome:
-        """Run a program without checker, import guard and reduced builtins."""
-        return super().run(source, tree, **options | {"unchecked": True})
+    run = partialmethod(Sandbox.run, unchecked=True)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -155,14 +155,13 @@ class ApiDelivery:
 
     def _deliver(self, call: Json) -> Any:
         """Make a call and return its result; None where it will never be done."""
-        result = None
         try:
             result = self._api.deliver(call)
         except Refused as error:
             events.emit("delivery", logging.WARNING, result=error.code, reason=str(error))
+            return None
         except Undelivered:
             events.emit("delivery", logging.DEBUG, result="later")
             raise
-        else:
-            events.emit("delivery", logging.DEBUG, result="ok")
+        events.emit("delivery", logging.DEBUG, result="ok")
         return result

@@ -39,9 +39,6 @@ class BotApi:
         self._timeout = timeout
         self._pool = urllib3.PoolManager(maxsize=CONNECTIONS, retries=False)
 
-    def __repr__(self) -> str:
-        return f"BotApi({self._base_url})"
-
     def close(self) -> None:
         """Close the connections that are kept open."""
         self._pool.clear()

@@ -1,7 +1,6 @@
 """What a guest shows of a program with libraries: a value as text, and pictures, as Jupyter does.
 
 Knows the libraries only where they are loaded already (`sys.modules`), and imports none itself.
-Standard library only: the process that forks guests loads this module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """An exception as Python's own console words it, in a line each: the error, its notes, its chain.
 
 Reads what a program may have made: whatever raises or lies on the way must not matter.
-Standard library only, and little of it: this module is loaded by the process that forks guests.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A module holds what it imports as plain attributes (`random._os`), and its functions look up their
 helpers in it, so that to set one is to change the library. A program is given views instead: the
 public names, or those that the policy gives, no other module, and nothing to set or delete.
-Standard library only, and little of it: this module is loaded by the process that forks guests.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `dataclasses` executes the names of fields, `copy` sets the attributes that an object's own
 `__reduce_ex__` names, `enum` looks members up in whatever calls itself an enum class. Each is
 changed in place, once, before the fork. What a program merely reads (`sys.argv`) is replaced in
-its view alone. Standard library only: this module is loaded by the process that forks guests.
+its view alone.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 The zygote prepares the steps, and the freshly forked guest applies them; `enter_namespaces()` runs
 once in the zygote, so that it costs a guest nothing. Everything here fails closed: a layer that
 cannot be installed raises LayerError, and the guest ends without having read a program.
-Standard library only, and little of it: the process that forks guests loads this module.
 """
 
 from __future__ import annotations

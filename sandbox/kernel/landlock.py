@@ -1,7 +1,6 @@
 """Landlock: deny files, TCP, abstract sockets and outside signals, by what the kernel offers.
 
 Facts come from landlock(7) and the kernel's Documentation/userspace-api/landlock.rst.
-Standard library only, and little of it: the process that forks guests loads this module.
 """
 
 from __future__ import annotations

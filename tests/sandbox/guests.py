@@ -50,10 +50,6 @@ def guests(policy: Policy, *without: str, **config: Any) -> Iterator[Guests]:
         started.close()
 
 
-def given_rlimits(policy: Policy) -> list[tuple[int, int]]:
-    return [(which, limit) for which, limit in configuration(policy)["rlimits"]]
-
-
 def has_filter_of_an_engine() -> bool:
     """Whether a container's engine has put a filter of its own on this process (proc(5))."""
     return "\nSeccomp:\t2\n" in Path("/proc/self/status").read_text()

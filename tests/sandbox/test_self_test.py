@@ -10,7 +10,7 @@ from sandbox.kernel.syscalls import GROUPS, TABLES
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 from sandbox.self_test import PROBES, run_probes
 from tests.conftest import ROOT
-from tests.sandbox.guests import WITHOUT, given_rlimits, guests
+from tests.sandbox.guests import WITHOUT, guests
 
 # The words that come without the layers.
 OPEN = {
@@ -102,16 +102,7 @@ def reading(policy):
 
 
 def probed(policy, run, *, layers, zygote, secrets=()):
-    identity = policy.identity
-    results = run_probes(
-        run,
-        layers=layers,
-        denied=policy.denied_syscalls,
-        zygote=zygote,
-        uids=range(identity.first_uid, identity.first_uid + identity.uid_count),
-        rlimits=given_rlimits(policy),
-        secrets=secrets,
-    )
+    results = run_probes(run, policy, layers, zygote, secrets)
     return {result.name: result for result in results}
 
 
