@@ -22,7 +22,7 @@ from sandbox.fork_server.zygote_process import (
 )
 from sandbox.policy.libraries import with_libraries, without_libraries
 from sandbox.policy.loader import Policy
-from sandbox.self_test import ProbeResult, run_probes
+from sandbox.self_test import ProbeResult, Results, run_probes
 
 __all__ = ["BoundaryOpen", "Kind", "Outcome", "Sandbox", "SandboxUnavailable"]
 
@@ -54,7 +54,7 @@ class _Serving(NamedTuple):
     """
 
     policy: Policy
-    probes: Sequence[ProbeResult]
+    probes: Results
     plain: Supervisor
     libraries: Supervisor | None = None
     missing: str = ""
@@ -132,9 +132,7 @@ class Sandbox:
         libraries = Supervisor(process, restarts[1])
         return serving._replace(libraries=libraries, probes=_worst(probes, more))
 
-    def _started(
-        self, policy: Policy, slots: Slots
-    ) -> tuple[ZygoteProcess, tuple[ProbeResult, ...]]:
+    def _started(self, policy: Policy, slots: Slots) -> tuple[ZygoteProcess, Results]:
         """Return a zygote whose boundary was tested, and what was found."""
         process = ZygoteProcess(policy, slots=slots)
         try:
@@ -147,13 +145,12 @@ class Sandbox:
             raise
         return process, results
 
-    def probe(self) -> tuple[ProbeResult, ...]:
+    def probe(self) -> Results:
         """Try again now what must be impossible, in guests as programs get them."""
         if self._serving is None:
             raise SandboxUnavailable("the sandbox is not started")
-        return _worst(
-            *(probe_zygote(one.process, self._secrets) for one in self._serving.supervisors)
-        )
+        supervisors = self._serving.supervisors
+        return _worst(*(probe_zygote(one.process, self._secrets) for one in supervisors))
 
     def close(self) -> None:
         """End the zygotes; programs that run may finish within their time."""
@@ -232,15 +229,13 @@ class Sandbox:
         return status
 
 
-def _worst(*results: Sequence[ProbeResult]) -> tuple[ProbeResult, ...]:
+def _worst(*results: Results) -> Results:
     """Return of each probe the result that failed, if one did."""
-    return tuple(
-        next((one for one in same if not one.passed), same[0])
-        for same in zip(*results, strict=True)
-    )
+    by_probe = zip(*results, strict=True)
+    return tuple(next((one for one in same if not one.passed), same[0]) for same in by_probe)
 
 
-def probe_zygote(process: ZygoteProcess, secrets: Sequence[str]) -> tuple[ProbeResult, ...]:
+def probe_zygote(process: ZygoteProcess, secrets: Sequence[str]) -> Results:
     """Try in guests of a zygote what must be impossible."""
 
     def run(source: str) -> Outcome:

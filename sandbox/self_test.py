@@ -43,6 +43,9 @@ class ProbeResult:
     required: bool
 
 
+Results = tuple[ProbeResult, ...]
+Run = Callable[[str], Outcome]
+
 with open(Path(__file__).with_suffix(".toml"), "rb") as _file:
     PROBES = [Probe(name, **fields) for name, fields in tomllib.load(_file).items()]
 
@@ -102,12 +105,8 @@ for name, source in PROBES:
 
 
 def run_probes(
-    run: Callable[[str], Outcome],
-    policy: Policy,
-    layers: Collection[str],
-    zygote: int,
-    secrets: Sequence[str] = (),
-) -> tuple[ProbeResult, ...]:
+    run: Run, policy: Policy, layers: Collection[str], zygote: int, secrets: Sequence[str] = ()
+) -> Results:
     """Run every probe that this machine has, in three guests at once.
 
     `run` runs a source unchecked in a guest, from any thread. `layers` are those in force or
@@ -130,13 +129,10 @@ def run_probes(
         found = {}
         for results in pool.map(lambda group: _results(run, group, facts), groups):
             found.update(results)
-    denied = policy.denied_syscalls
-    return tuple(_judge(probe, found[probe.name], layers, denied) for probe in probes)
+    return tuple(_judge(probe, found[probe.name], layers, policy) for probe in probes)
 
 
-def _results(
-    run: Callable[[str], Outcome], probes: list[Probe], facts: tuple[object, ...]
-) -> dict[str, str]:
+def _results(run: Run, probes: list[Probe], facts: tuple[object, ...]) -> dict[str, str]:
     """Run probes in one guest; what it did not answer has the guest's end as its result."""
     table = [(probe.name, probe.source) for probe in probes]
     names = f"CALLS, FUNCTION, ZYGOTE, UIDS, RLIMITS = {facts!r}\nPROBES = {table!r}"
@@ -149,11 +145,10 @@ def _results(
     return {probe.name: answers.get(probe.name, silent) for probe in probes}
 
 
-def _judge(
-    probe: Probe, result: str, layers: Collection[str], denied: Collection[str]
-) -> ProbeResult:
+def _judge(probe: Probe, result: str, layers: Collection[str], policy: Policy) -> ProbeResult:
     words = set(result.split())
     passed = bool(words) and words <= set(probe.expected.split())
     detail = result if passed else f"{result}, not {probe.expected.replace(' ', ' or ')}"
-    required = any(layer in layers for layer in probe.layers) and probe.denied in {"", *denied}
+    is_denied = probe.denied in {"", *policy.denied_syscalls}
+    required = is_denied and any(layer in layers for layer in probe.layers)
     return ProbeResult(probe.name, probe.shows, passed, detail, required)

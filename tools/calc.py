@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partialmethod
 from pathlib import Path
 
@@ -37,22 +38,16 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         policy = load_policy(options.policy)
         secret = os.environ.get("CONFIG_PATH") or str(Settings.config_path)
-        sandbox = (Unchecked if options.unchecked else Sandbox)(policy, [secret])
-        sandbox.start()
+        with closing((Unchecked if options.unchecked else Sandbox)(policy, [secret])) as sandbox:
+            sandbox.start()
+            if options.probe:
+                return show_probes(sandbox.probe(), options.json)
+            program = read_program(options.program, natural, policy)
+            answer = calculate(program, sandbox, natural, inline=options.inline)
+        write_pictures(options.picture, answer.outcome.pictures)
     except (OSError, PolicyError, SandboxUnavailable) as error:
         print(error, file=sys.stderr)
         return 2
-    try:
-        if options.probe:
-            return show_probes(sandbox.probe(), options.json)
-        program = read_program(options.program, natural, policy)
-        answer = calculate(program, sandbox, natural, inline=options.inline)
-        write_pictures(options.picture, answer.outcome.pictures)
-    except OSError as error:
-        print(error, file=sys.stderr)
-        return 2
-    finally:
-        sandbox.close()
     show(answer, policy, options)
     return 0 if answer.outcome.kind == "ok" else 1
 

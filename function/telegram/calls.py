@@ -27,13 +27,8 @@ def answer(request: Request, reply: Reply) -> Json:
 def document(request: Request, caption: Parts, text: str) -> Json:
     """The same with a long output as a file."""
     file = File("output.txt", text.encode(), "text/plain; charset=utf-8")
-    where = _where(request)
-    return {
-        "method": "sendDocument",
-        **where,
-        **with_entities("caption", caption),
-        "document": file,
-    }
+    call = {"method": "sendDocument", **_where(request), "document": file}
+    return call | with_entities("caption", caption)
 
 
 def edit(chat_id: int, message_id: int, reply: Reply) -> Json:

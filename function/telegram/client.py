@@ -133,14 +133,10 @@ class BotApi:
             raise Undelivered(f"{method}: {response.status} and no JSON object")
         if answer.get("ok") is True:
             return answer.get("result")
-        code, description = answer.get("error_code"), str(answer.get("description", ""))
-        parameters = answer.get("parameters")
-        refused = Refused(
-            method,
-            code if isinstance(code, int) else response.status,
-            description,
-            parameters if isinstance(parameters, dict) else {},
-        )
+        code, parameters = answer.get("error_code"), answer.get("parameters")
+        code = code if isinstance(code, int) else response.status
+        parameters = parameters if isinstance(parameters, dict) else {}
+        refused = Refused(method, code, str(answer.get("description", "")), parameters)
         if refused.code == 429:
             raise Undelivered(str(refused), float(refused.parameters.get("retry_after", 1)))
         raise Undelivered(str(refused)) if refused.code >= 500 else refused

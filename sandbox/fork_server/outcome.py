@@ -81,9 +81,7 @@ def read_report(data: bytes, policy: Policy) -> Report:
     )
 
 
-def outcome_of(
-    word: Report | Ending, output: bytes, wall_seconds: float, policy: Policy
-) -> Outcome:
+def outcome_of(word: Report | Ending, output: bytes, seconds: float, policy: Policy) -> Outcome:
     """Return the outcome of a program that wrote `output`, with its pictures at the end."""
     kind, error = (word.kind, word.error) if isinstance(word, Report) else _judge(word, policy)
     drawn = word.picture_bytes if isinstance(word, Report) else 0
@@ -96,7 +94,7 @@ def outcome_of(
         error="" if is_ok else error,
         warning="\n".join(filter(None, (error, left_out))) if is_ok else "",
         cpu_seconds=word.cpu_seconds,
-        wall_seconds=wall_seconds,
+        wall_seconds=seconds,
         max_rss_kib=word.max_rss_kib,
         pictures=pictures,
     )

@@ -218,15 +218,10 @@ def _change_root(readable_paths: Iterable[str]) -> None:
     syscall(_SYS_PIVOT_ROOT[os.uname().machine], b".", b".")
     call(libc.umount2, b".", _MNT_DETACH)
     os.chdir("/")
-    attributes = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV
-    syscall(
-        _SYS_MOUNT_SETATTR,
-        ctypes.c_int(_AT_FDCWD),
-        b"/",
-        ctypes.c_uint(_AT_RECURSIVE),
-        (ctypes.c_uint64 * 4)(attributes, 0, 0, 0),
-        ctypes.c_size_t(32),
-    )
+    set_attributes = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV
+    change = (ctypes.c_uint64 * 4)(set_attributes, 0, 0, 0), ctypes.c_size_t(32)
+    folder, flags = ctypes.c_int(_AT_FDCWD), ctypes.c_uint(_AT_RECURSIVE)
+    syscall(_SYS_MOUNT_SETATTR, folder, b"/", flags, *change)
 
 
 def _mount(

@@ -73,13 +73,8 @@ def _allow_reading(ruleset: int, path: str) -> None:
         is_directory = stat.S_ISDIR(os.fstat(parent).st_mode)
         access = _READ_FILE | _READ_DIR if is_directory else _READ_FILE
         rule = struct.pack("=Qi", access, parent)
-        syscall(
-            _ADD_RULE,
-            ctypes.c_int(ruleset),
-            ctypes.c_int(_RULE_PATH_BENEATH),
-            rule,
-            ctypes.c_uint32(0),
-        )
+        kind, no_flags = ctypes.c_int(_RULE_PATH_BENEATH), ctypes.c_uint32(0)
+        syscall(_ADD_RULE, ctypes.c_int(ruleset), kind, rule, no_flags)
     finally:
         os.close(parent)
 

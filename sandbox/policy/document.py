@@ -169,8 +169,8 @@ def dotted(at: At) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def is_text(document: Document) -> bool:
-    """Whether the bytes are fit to parse; a problem says why not."""
+def _is_text(document: Document) -> bool:
+    """Whether the bytes are fit to parse; a mistake that is reported says why not."""
     if len(document.raw) > MAX_FILE_BYTES:
         message = f"has more than {MAX_FILE_BYTES} bytes"
         document.report((), "file", message, "keep the policy short enough to review")
@@ -193,7 +193,9 @@ def is_text(document: Document) -> bool:
 
 
 def compose(document: Document) -> yaml.Node | None:
-    """The file's tree; None where there is none."""
+    """The file's tree; None where there is none, or where a mistake says why."""
+    if not _is_text(document):
+        return None
     if yaml.__with_libyaml__ and (quick := _composed_by_libyaml(document)):
         return quick
     try:

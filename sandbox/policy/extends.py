@@ -12,17 +12,11 @@ from typing import Any
 
 import yaml
 
-from sandbox.policy.document import (
-    MAX_FILE_BYTES,
-    NULL,
-    Document,
-    compose,
-    is_text,
-    mapping,
-    place_of,
-)
+from sandbox.policy.document import MAX_FILE_BYTES, NULL, Document, compose, mapping, place_of
 
 _MOST_FILES = 8  # that extend one another
+
+_Read = Callable[[Path], bytes]
 
 
 def read_document(path: Path) -> Document:
@@ -48,7 +42,7 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def parse_document(path: Path, raw: bytes, read: Callable[[Path], bytes] = read_file) -> Document:
+def parse_document(path: Path, raw: bytes, read: _Read = read_file) -> Document:
     """Parse a file's bytes; `path` is for messages, and for what it extends, which `read` reads."""
     document = Document(path, raw)
     node = _tree(document, read, (path,))
@@ -57,12 +51,10 @@ def parse_document(path: Path, raw: bytes, read: Callable[[Path], bytes] = read_
     return document
 
 
-def _tree(
-    document: Document, read: Callable[[Path], bytes], chain: tuple[Path, ...]
-) -> yaml.MappingNode | None:
+def _tree(document: Document, read: _Read, chain: tuple[Path, ...]) -> yaml.MappingNode | None:
     """The tree of a file upon that of what it extends; None where a finding says why not."""
     document.files[document.path] = document.raw
-    node = compose(document) if is_text(document) else None
+    node = compose(document)
     if not isinstance(node, yaml.MappingNode) or not node.value:
         if not document.findings:
             cure = "begin with `version: 1` and the other fields"
@@ -77,7 +69,7 @@ def _tree(
 
 
 def _base(
-    document: Document, extends: Any, read: Callable[[Path], bytes], chain: tuple[Path, ...]
+    document: Document, extends: Any, read: _Read, chain: tuple[Path, ...]
 ) -> yaml.MappingNode | None:
     """The tree of the policy that a file extends.
 

@@ -63,13 +63,8 @@ def _shortages(container: Container, policy: Policy) -> Iterator[tuple[str, dict
     if guests + prepared > room:
         needed = 2 * (guests + prepared) + SERVICE_PIDS
         what = f"{container.pids:g} processes and threads, and there may be {needed}"
-        yield (
-            what,
-            {
-                concurrent_at: room - prepared,
-                ("limits", "prepared_guests"): room - guests,
-            },
-        )
+        prepared_at = ("limits", "prepared_guests")
+        yield what, {concurrent_at: room - prepared, prepared_at: room - guests}
     room = container.cpus * wall
     if guests * cpu > room:
         what = f"{container.cpus:g} CPUs, and {wall} s of them are not {guests} times {cpu} s"
@@ -77,13 +72,9 @@ def _shortages(container: Container, policy: Policy) -> Iterator[tuple[str, dict
     late = math.ceil(longest_answer_seconds(policy)) + STOP_SECONDS - container.stop_seconds
     if late > 0:
         what = f"{container.stop_seconds:g} s to stop in, and an answer may take {late:g} s more"
-        yield (
-            what,
-            {
-                ("limits", "wall_seconds"): wall - math.ceil(late / 2),
-                ("limits", "queue_seconds"): policy.limits.queue_seconds - late,
-            },
-        )
+        wall_at, queue_at = ("limits", "wall_seconds"), ("limits", "queue_seconds")
+        queue = policy.limits.queue_seconds
+        yield what, {wall_at: wall - math.ceil(late / 2), queue_at: queue - late}
 
 
 def containers(policy: Path) -> Iterator[Container]:
