@@ -20,7 +20,7 @@ from sandbox.fork_server.zygote_process import (
     ZygoteGone,
     ZygoteProcess,
 )
-from sandbox.policy.libraries import with_libraries, without_libraries
+from sandbox.policy.libraries import in_parts
 from sandbox.policy.loader import Policy
 from sandbox.self_test import ProbeResult, Results, run_probes
 
@@ -116,13 +116,13 @@ class Sandbox:
         restarts = [one.restarts for one in self._serving.supervisors] if self._serving else []
         restarts += [0, 0]
         slots = Slots(policy.limits.concurrent_guests)
-        small = without_libraries(policy)
+        small, whole = in_parts(policy)
         plain, probes = self._started(small, slots)
         serving = _Serving(policy, probes, Supervisor(plain, restarts[0]))
-        if small is policy:
+        if whole is None:
             return serving
         try:
-            process, more = self._started(with_libraries(policy), slots)
+            process, more = self._started(whole, slots)
         except BaseException as error:
             if must_be_whole or not isinstance(error, SandboxUnavailable):
                 plain.close()

@@ -15,32 +15,28 @@ def libraries(policy: Policy) -> list[str]:
     return [name for name in policy.allowed_imports if not is_standard(name)]
 
 
-def without_libraries(policy: Policy) -> Policy:
-    """Return the policy of programs that need none; that of those that do has the other user ids.
+def in_parts(policy: Policy) -> tuple[Policy, Policy | None]:
+    """Return the policies of programs that need no library, and of those that do.
 
-    `policy` itself is returned where it has no libraries.
+    The last half of the user ids is theirs. Without libraries the policy itself is the first part,
+    and there is no other.
     """
     if not libraries(policy):
-        return policy
-    names, modules = policy.preloaded, policy.allowed_imports
-    identity = policy.identity
-    return replace(
+        return policy, None
+    names, modules, identity = policy.preloaded, policy.allowed_imports, policy.identity
+    theirs = identity.uid_count // 2
+    others = identity.uid_count - theirs
+    plain = replace(
         policy,
         allowed_imports={name: modules[name] for name in modules if is_standard(name)},
         preloaded={name: module for name, module in names.items() if is_standard(module)},
         prelude=(),
         warm_up=(),
         limits=replace(policy.limits, picture_bytes=0),
-        identity=replace(identity, uid_count=identity.uid_count - identity.uid_count // 2),
+        identity=replace(identity, uid_count=others),
     )
-
-
-def with_libraries(policy: Policy) -> Policy:
-    """Return the policy of programs that need one; the last half of the user ids is theirs."""
-    first, count = policy.identity.first_uid, policy.identity.uid_count
-    others = count - count // 2
-    identity = replace(policy.identity, first_uid=first + others, uid_count=count // 2)
-    return replace(policy, identity=identity)
+    identity = replace(identity, first_uid=identity.first_uid + others, uid_count=theirs)
+    return plain, replace(policy, identity=identity)
 
 
 def is_standard(module: str) -> bool:

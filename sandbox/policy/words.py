@@ -2,22 +2,22 @@
 
 Python's matcher backtracks, and no limit of processor time holds in the process that searches. So a
 word is refused unless its structure shows that from each place of a text it takes few steps: along
-each path at most one repetition without a bound, of one character or of parts that begin
-differently, after something that the repetition itself cannot match, so that no two places read the
-same run. `/proc/\\d+/` is fine; `(a+)+;`, `\\w+\\s*;` and `.*x` are not.
+each path at most one repetition without a bound, of one character, after something that this cannot
+be, so that no two places read the same run. `/proc/\\d+/` is fine; `(a+)+;`, `\\w+\\s*;` and `.*x`
+are not.
 """
 
 import importlib
 import re
 import string
 from collections.abc import Iterable
-from itertools import combinations
 from typing import Any, NamedTuple
 
 # Private, but the only parser of regular expressions that agrees with the one that runs them.
 PARSER: Any = importlib.import_module("re._parser")
 _COMPILER: Any = importlib.import_module("re._compiler")
 
+ONE_CHARACTER = frozenset({"LITERAL", "NOT_LITERAL", "IN", "ANY"})  # kinds of the parser's nodes
 MOST_STEPS = 2000  # from one place of a text: on 16 KiB, 0.3 s at the worst
 # One character of each kind that a set or category may tell apart.
 _ALPHABET = string.printable + "\0\x85\xa0µßéſİ٣²Ωдא中ʰ\u0301\u200b\u2028K😀"
@@ -105,39 +105,18 @@ def _repeated(least: int, most: int, body: Any, paths: list[_Path], flags: int) 
 
 def _run(body: Any, paths: list[_Path], flags: int) -> list[_Path]:
     """The paths after a repetition without a bound."""
-    parts = _follow(body, [_Path(before=frozenset([frozenset()]))], flags)
-    if any(part.has_run for part in parts):
-        raise Unbounded("a repetition without a bound is repeated itself")
-    first = [_first(branch, flags) for branch in _branches(body)]
-    if len(parts) != len(first) or any(one & other for one, other in combinations(first, 2)):
-        raise Unbounded("what is repeated without a bound can match the same text in two ways")
-    every = frozenset[str]().union(*(seen for part in parts for seen in part.before))
+    name, argument = body[0] if len(body) == 1 else ("", "")
+    if str(name) not in ONE_CHARACTER:
+        raise Unbounded("what is repeated without a bound is more than one character")
+    repeated = _characters(name, argument, flags)
     for path in paths:
         if path.has_run:
             raise Unbounded("one repetition without a bound follows another")
-        if all(seen & every for seen in path.before):
+        if all(seen & repeated for seen in path.before):
             raise Unbounded(
                 "nothing stands before a repetition without a bound that this cannot match itself"
             )
     return [path._replace(has_run=True) for path in paths]
-
-
-def _branches(body: Any) -> list[Any]:
-    """The alternatives that a repetition's body consists of, or the body as the only one."""
-    while len(body) == 1 and str(body[0][0]) in {"SUBPATTERN", "BRANCH"}:
-        kind, argument = str(body[0][0]), body[0][1]
-        if kind == "BRANCH":
-            return list(argument[1])
-        body = argument[3]
-    return [body]
-
-
-def _first(nodes: Any, flags: int) -> _Characters:
-    """The characters that what is repeated begins with. Raises Unbounded."""
-    name, argument = nodes[0] if nodes else ("", "")
-    if str(name) not in {"LITERAL", "NOT_LITERAL", "IN", "ANY"}:
-        raise Unbounded("what is repeated without a bound does not begin with one character")
-    return _characters(name, argument, flags)
 
 
 def _characters(name: Any, argument: Any, flags: int) -> _Characters:

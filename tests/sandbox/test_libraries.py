@@ -20,7 +20,7 @@ import pytest
 
 from sandbox.fork_server.libraries import keep_readable_fonts
 from sandbox.fork_server.zygote_process import ZygoteProcess
-from sandbox.policy.libraries import with_libraries, without_libraries
+from sandbox.policy.libraries import in_parts
 from sandbox.policy.loader import Policy
 from sandbox.sandbox import Sandbox, SandboxUnavailable
 from tests.conftest import ROOT
@@ -346,12 +346,14 @@ def test_without_its_libraries_a_policy_serves_what_needs_none_and_says_why(
 
 def test_a_warm_up_that_leaves_files_open_is_refused_by_their_names(maths: Sandbox) -> None:
     program = f"mpmath.mp.kept = lambdify([], 'open(\"{io.__file__}\")')()"
+    _, whole = in_parts(maths.policy)
+    assert whole
     with pytest.raises(SandboxUnavailable, match=f"files are left open: {re.escape(io.__file__)}"):
-        ZygoteProcess(replace(with_libraries(maths.policy), warm_up=(program,)))
+        ZygoteProcess(replace(whole, warm_up=(program,)))
 
 
 def test_a_policy_without_libraries_is_in_one_part(policy: Policy) -> None:
-    assert without_libraries(policy) is policy
+    assert in_parts(policy) == (policy, None)
 
 
 WALK = """

@@ -30,11 +30,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.policy.words import PARSER
+from sandbox.policy.words import ONE_CHARACTER, PARSER
 from tools.policy_lint.known import BENIGN
 from tools.policy_lint.subject import Findings, Policy, Subject
-
-_ONE_CHARACTER = {"LITERAL", "NOT_LITERAL", "IN", "ANY"}  # kinds in a parsed pattern
 
 
 def check(subject: Subject, policy: Policy) -> Findings:
@@ -91,7 +89,7 @@ def _is_out_of_place(tree: Any) -> bool:
     kinds = [str(kind) for kind, _ in tree]
     for index, (kind, argument) in enumerate(tree):
         other_side = {"AT_BEGINNING": kinds[:index], "AT_END": kinds[index + 1 :]}
-        if not _ONE_CHARACTER.isdisjoint(other_side.get(str(argument), ())):
+        if not ONE_CHARACTER.isdisjoint(other_side.get(str(argument), ())):
             return True
         if str(kind) == "FAILURE" or (str(kind) == "ASSERT_NOT" and not argument[1]):
             return True
