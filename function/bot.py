@@ -94,7 +94,7 @@ class Bot:
         except TooMany as error:
             return Reply(self.explain(error))
         if asked and not (reply and reply.asks):  # not before: a busy request comes again
-            self._sessions.forget_question(request)
+            self._sessions.ask(request, None)
         return reply
 
     def _reply(self, request: Request, asked: Question | None) -> Reply | None:

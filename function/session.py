@@ -32,13 +32,10 @@ class Sessions:
         """Keep an answer, or with "" that the last one was nothing to go on with."""
         self.texts.set(_key("last", request), value, ANSWER_SECONDS)
 
-    def ask(self, request: Request, question: Question) -> None:
-        """Remember what the user is asked."""
-        self.texts.set(_key("question", request), json.dumps(question), QUESTION_SECONDS)
-
-    def forget_question(self, request: Request) -> None:
-        """The question is answered, or no longer of interest."""
-        self.texts.set(_key("question", request), "", 0)
+    def ask(self, request: Request, question: Question | None) -> None:
+        """Remember what the user is asked; None for nothing any more."""
+        kept = json.dumps(question) if question else ""
+        self.texts.set(_key("question", request), kept, QUESTION_SECONDS)
 
     def question(self, request: Request) -> Question | None:
         """What the user was asked; None for nothing."""
