@@ -72,7 +72,10 @@ def main(world: World) -> NoReturn:
     world.output.left = world.output_bytes
     has_lines = bool(flags & protocol.SEVERAL_LINES)
     shown = expression.split("\0") if flags & protocol.EVERY_LINE else [expression]
-    end(*_run(statements, shown, namespace, has_lines, world))
+    try:
+        end(*_run(statements, shown, namespace, has_lines, world))
+    except MemoryError:
+        os._exit(protocol.NO_MEMORY_TO_REPORT)
 
 
 def rehearse(program: bytes, namespace: dict[str, Any], world: World) -> str:
@@ -98,6 +101,8 @@ def end(verdict: int, error: str = "", pictures: Collection[bytes] = ()) -> NoRe
             error = "The pictures are left out: much was printed."
     try:
         _report(3, verdict, error, drawn)
+    except MemoryError:
+        os._exit(protocol.NO_MEMORY_TO_REPORT)
     finally:
         os._exit(0)
 

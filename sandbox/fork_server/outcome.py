@@ -119,6 +119,8 @@ def _judge(ending: Ending, policy: Policy) -> tuple[Kind, str]:
         return "memory_limit", "was ended by the system, which ran short of memory"
     if not os.WIFSIGNALED(ending.status):  # the program went past the interpreter's own end
         code = os.WEXITSTATUS(ending.status)
+        if code == protocol.NO_MEMORY_TO_REPORT:
+            return "memory_limit", ""
         return ("error", f"ended with exit code {code}") if code else ("ok", "")
     number = os.WTERMSIG(ending.status)
     if (

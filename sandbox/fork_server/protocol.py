@@ -70,6 +70,7 @@ HELPERS, UNCHECKED, SEVERAL_LINES, EVERY_LINE = 1, 2, 4, 8
 # error's text, or where all went well a sentence on pictures that are left out.
 _REPORT = struct.Struct("=BqqI")
 OK, ERROR, SYNTAX_ERROR, MEMORY_LIMIT, OUTPUT_LIMIT = range(5)
+NO_MEMORY_TO_REPORT = 112  # the exit code of a guest that has not even that much
 REPORT_BYTES = 16384  # more of it is not read
 
 # The size of a picture, before it.

@@ -66,6 +66,11 @@ def test_any_wait_status_gives_an_outcome(status: int, ended_for: int, cpu: floa
     assert outcome.error.count("\n") < MOST_LINES
 
 
+def test_a_guest_without_memory_for_its_report_is_told_as_one_that_needed_too_much() -> None:
+    outcome = outcome_of(ended(protocol.NO_MEMORY_TO_REPORT << 8), b"so far\n", 0.5, POLICY)
+    assert (outcome.kind, outcome.output) == ("memory_limit", "so far\n")
+
+
 @pytest.mark.parametrize("number", range(1, 65))
 @pytest.mark.parametrize("core", [0, 0x80])
 def test_death_by_any_signal_is_told_by_its_name_or_number(number: int, core: int) -> None:
