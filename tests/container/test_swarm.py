@@ -164,6 +164,10 @@ def test_a_killed_replica_loses_no_update_and_is_replaced(deployed: Deployed) ->
     victim, survivor = stack.healthy()
     with load(stack) as telegram:
         until(telegram, 50)
+        docker("pause", victim.container)  # what comes to it now is not answered before it dies
+        before = stack.taken[victim.container]
+        while stack.taken[victim.container] == before:
+            time.sleep(0.01)
         docker("kill", "--signal=KILL", victim.container)
         until(telegram, 50)  # by the other one alone
         replicas = stack.healthy(without=[victim])
