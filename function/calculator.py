@@ -1,11 +1,10 @@
 """From the text of a program to an answer that is safe to show: normalise, check, run, redact."""
 
-import ast
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from function.parts import Parts
-from function.program import Program, line_by_line
+from function.program import Program, is_expression, line_by_line
 from function.telegram.lengths import MESSAGE_UNITS
 from function.telegram.sanitise import redact, sanitise
 from sandbox import Outcome, Policy, Sandbox, Unparsed, Violation, parse
@@ -14,7 +13,6 @@ EXCERPT_WIDTH = 60  # characters of a wrong line that are shown, the wrong place
 SHOWN_HEAD = MESSAGE_UNITS * 2 // 3  # of a long output, what a message can show of its beginning
 SHOWN_TAIL = MESSAGE_UNITS - SHOWN_HEAD
 OTHERS_SHOWN = 2
-LINES_READ = 20  # of a text that is no Python; each is read for itself
 
 
 class Reader(Protocol):
@@ -70,27 +68,8 @@ def read_program(typed: str, reader: Reader | None, policy: Policy) -> Program:
     Takes any text. What is longer than the policy lets run is not looked at.
     """
     tree = parse(typed) if len(typed) <= policy.limits.source_bytes else None
-    if isinstance(tree, Unparsed) and reader:
-        found = reader.read(typed, policy) or _lines_read(typed, reader, policy)
-        found = found or Program(typed, typed, tree)
-        return found if found.calculation else line_by_line(found)
-    return line_by_line(Program(typed, typed, tree))
-
-
-def _lines_read(typed: str, reader: Reader, policy: Policy) -> Program | None:
-    """A program for several lines, each an expression or read as a calculation."""
-    sources: list[str] = []
-    for line in filter(str.strip, typed.split("\n")[: LINES_READ + 1]):
-        tree = parse(line.strip())
-        is_python = not isinstance(tree, Unparsed)
-        program = Program(line, line, tree) if is_python else reader.read(line, policy)
-        if not program or program.unit or not _is_expression(program):
-            return None
-        sources.append(program.source)
-    if not 2 <= len(sources) <= LINES_READ:
-        return None
-    source = "\n".join(sources)
-    return Program(typed, source, parse(source))
+    found = reader.read(typed, policy) if isinstance(tree, Unparsed) and reader else None
+    return line_by_line(found or Program(typed, typed, tree))
 
 
 def calculate(
@@ -125,7 +104,7 @@ def calculate(
 
     outcome = run(program)
     if reader and (meant := reader.reread(program, outcome, policy)):
-        meant = meant if meant.calculation else line_by_line(meant)
+        meant = line_by_line(meant)
         again = run(meant)
         program, outcome = (meant, again) if again.kind == "ok" else (program, outcome)
     output = outcome.output
@@ -163,18 +142,7 @@ def _expression(program: Program, outcome: Outcome) -> str:
     """The program where its value is what it printed, no more and no less; else ""."""
     if program.echo_lines or outcome.kind != "ok" or "input(" in program.source:
         return ""
-    return program.calculation or (program.source if _is_expression(program) else "")
-
-
-def _is_expression(program: Program) -> bool:
-    """Whether a program is one line whose value is printed."""
-    match program.tree.body if isinstance(program.tree, ast.Module) else ():
-        case [ast.Expr(value=ast.Call(func=ast.Name(id="print")))]:
-            return False
-        case [ast.Expr(end_lineno=int() as line, end_col_offset=int() as stop)]:
-            rest = program.source.split("\n")[line - 1].encode()[stop:]
-            return "\n" not in program.source.strip() and b";" not in rest.partition(b"#")[0]
-    return False
+    return program.calculation or (program.source if is_expression(program) else "")
 
 
 def _excerpt(source: str, outcome: Outcome) -> str:

@@ -40,6 +40,17 @@ def can_draw(policy: Policy) -> bool:
     return "plt" in policy.preloaded and policy.limits.picture_bytes > 0
 
 
+def is_expression(program: Program) -> bool:
+    """Whether a program is one line whose value is printed."""
+    match program.tree.body if isinstance(program.tree, ast.Module) else ():
+        case [ast.Expr(value=ast.Call(func=ast.Name(id="print")))]:
+            return False
+        case [ast.Expr(end_lineno=int() as line, end_col_offset=int() as stop)]:
+            rest = program.source.split("\n")[line - 1].encode()[stop:]
+            return "\n" not in program.source.strip() and b";" not in rest.partition(b"#")[0]
+    return False
+
+
 def line_by_line(program: Program) -> Program:
     """The same program, with `echo_lines` if it is such and does not print, ask or draw."""
     body = program.tree.body if isinstance(program.tree, ast.Module) else []

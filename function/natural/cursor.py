@@ -10,6 +10,7 @@ from function.natural.typography import plain
 END = Token("", {})
 
 _TIGHT_DASH = re.compile(r"(?<=[\w.)])—(?=[\w.(])")  # that phones make of `5--1`
+_MILLION = re.compile(r"(?<=\d)M\b")  # `$2M`; what is in small letters is in metres or minutes
 _INCHES = re.compile(r"(\d)[’′] ?(\d+)[”″]")  # quotes, as phones write them
 
 
@@ -35,7 +36,7 @@ class Cursor:
         if _TIGHT_DASH.search(text):
             text = _TIGHT_DASH.sub(self._choose("dash", "-", "--"), text)
         text = _INCHES.sub("\\1'\\2\"", text)
-        self.line = line = plain(text).strip().lower()
+        self.line = line = _MILLION.sub("mln", plain(text).strip()).lower()
         is_apart = re.search(r"\d \d{3}(?!\d)", line)
         spaces = self._choose("spaces", "one", "two") if is_apart else "one"
         comma = re.search(r"\d,\d|\d\.\d+\.\d", line)

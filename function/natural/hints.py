@@ -16,7 +16,7 @@ from pathlib import Path
 
 from function.natural.lexicon import tokens
 from function.natural.other_languages import in_code, in_python
-from function.natural.reader import LONGEST, Expression, Reading, abilities, read
+from function.natural.reader import LONGEST, Expression, Reading, abilities, read, read_lines
 from function.natural.terms import exact
 from function.natural.typography import parses
 from function.parts import Part, Parts, code, parts
@@ -63,11 +63,12 @@ class Case:
     @cached_property
     def reading(self) -> Reading:
         """The text as a calculation, where it failed as a program, or looks like no program."""
-        kind, typed = self.outcome.kind, self.program.typed
+        kind, typed, lines = self.outcome.kind, self.program.typed, self.program.echo_lines
         is_odd = kind == "ok" and len(typed) <= LONGEST and _MISLEADING.search(typed)
         is_read = is_odd or kind in ("syntax_error", "error")
-        is_read = is_read and not self.program.calculation
-        return read(typed, abilities(self.policy)) if is_read else Reading()
+        if not is_read or (self.program.calculation and not lines):
+            return Reading()
+        return (read_lines if lines else read)(typed, abilities(self.policy))
 
     @cached_property
     def others(self) -> tuple[Expression, ...]:
@@ -76,7 +77,8 @@ class Case:
         Nothing where Python gave a value that is one of these.
         """
         expressions = self.reading.expressions
-        tree = parse(self.program.typed) if expressions else None
+        typed, lines = self.program.typed, self.program.echo_lines
+        tree = self.program.tree if lines else parse(typed) if expressions else None
         python = tree if isinstance(tree, ast.Module) else ast.Module([], [])
         others = [each for each in expressions if not _is_same(ast.parse(each.program), python)]
         is_one = self.outcome.kind == "ok" and len(others) < len(expressions)
@@ -89,7 +91,7 @@ def hint(program: Program, outcome: Outcome, policy: Policy) -> Parts:
     Never raises; takes time linear in the length of the program.
     """
     case = Case(program, outcome, policy)
-    finds = () if program.calculation else _HINTS
+    finds = () if program.calculation and not program.echo_lines else _HINTS
     return next((found for find in finds if (found := find(case))), ())
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 _WORDS = Path(__file__).with_name("words")
 FRACTIONS = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
-_LETTER = rf"[^\W\d_²³¹⁰-₉{FRACTIONS}]"
+_LETTER = rf"(?:[^\W\d_²³¹⁰-₉{FRACTIONS}]|[\u0900-\u0963])"
 _RAW = r"""
     (?P<date> (?<![\d.,/-]) (?: \d{4}(?P<_a>[-/.])\d\d?(?P=_a)\d\d? | \d\d(?P<_b>-)\d\d(?P=_b)\d{4}
       | \d\d?(?P<_c>[./])\d\d?(?P=_c)\d{4} ) (?![\d.,/-]*\d) )

@@ -58,7 +58,8 @@ class Numbers(Cursor):
         check(self.place > start)
         if self.place > start + 1 or not text:
             return Term(terms.decimal(value), ends="number")
-        return self._attempt(partial(self._mixed, value)) or Term(text, ends="number")
+        mixed = self._attempt(partial(self._mixed, value))
+        return mixed or self._attempt(partial(self._part, value)) or Term(text, ends="number")
 
     def _is_scale(self, group: Fraction | None) -> bool:
         """Whether a word scales the number before it: `k` is a thousand here, not kelvin."""
@@ -102,6 +103,13 @@ class Numbers(Cursor):
         check(over.text.isdecimal() and len(over.text) < 3 and under.text.isdecimal())
         check(0 < int(over.text) < int(under.text))
         return terms.fraction(whole + Fraction(int(over.text), int(under.text)))
+
+    def _part(self, over: Fraction) -> Term:
+        """The number in `3/4 cup`."""
+        slash, under = self._next(), self._next()
+        check(slash.text == "/" and slash.glued and under.glued and under.text.isdecimal())
+        check(over < int(under.text) and self._is("unit") and not self._is("scale", "to"))
+        return terms.fraction(over / int(under.text))
 
     def _digits(self, text: str) -> tuple[Fraction, str]:
         """The value of a number, and how Python writes it."""

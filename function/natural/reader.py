@@ -13,9 +13,12 @@ readings are sensible (`1,234`, `sin 5`, `6/2(1+2)`) both are given: the parser 
 begins anew with each of the options. Numbers have a file of their own.
 """
 
+import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from itertools import takewhile
 
 from function.natural import terms
@@ -23,6 +26,7 @@ from function.natural.cursor import END, Choice
 from function.natural.lexicon import Form, Token, Unit, forms
 from function.natural.numbers import Numbers
 from function.natural.terms import ATOM, PRODUCT, SUM, TODAY, NoReadingError, Term, check
+from function.natural.typography import parses
 from function.program import Program, can_draw, has_algebra
 from sandbox import Policy
 
@@ -30,11 +34,11 @@ LONGEST = 200  # characters; a longer text is a program
 MOST_PARSES = 24  # a text that can be read in more ways than that tries says nothing
 
 _IMPORTS = {"Fraction(": "from fractions import Fraction\n", "statistics.": "import statistics\n"}
-_OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "(", "|", "scale")
+_OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "scale", *"(|$€£₽")
 _TARGET = ("unit", "%", "fraction", "deg", "rad", "base")
 _COMPARISONS = ("==", "=", ">", "<", ">=", "<=", "!=")
 _CLOSING = {"(": ")", "[": "]", "|": "|"}
-_VARIABLES = dict(zip("xyzabnху", "xyzabnxy", strict=True))
+_VARIABLES = dict(zip("xyzabnху?", "xyzabnxyx", strict=True))
 _SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "+-01234567890123456789")
 
 
@@ -93,14 +97,29 @@ def read(text: str, able: frozenset[str] = frozenset()) -> Reading:
     return Reading()
 
 
+def read_lines(text: str, able: frozenset[str] = frozenset()) -> Reading:
+    """Return the way to read several lines, each as a calculation, where each has but one."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    found = [read(each, able).expressions or (Expression(each, each),) for each in lines]
+    if any(len(each) != 1 or not parses(each[0].program) for each in found):
+        return Reading()
+    program = "\n".join(each.program for (each,) in found)
+    notes = frozenset(note for (each,) in found for note in each.notes)
+    return Reading((Expression(program, program, notes=notes),))
+
+
 def shown(program: Program, output: str) -> str:
-    """The value of a calculation: `0.5`, not `0.49999999999999994`, with its unit."""
+    """The values of a calculation: `0.5`, not `0.49999999999999994`, with their unit."""
+    is_angular = re.search(r"math\.(?:sin|cos|tan)\(", program.source)
+
+    def rounded(match: re.Match[str]) -> str:
+        value = float(f"{float(match[0]):.14g}")
+        value *= not (is_angular and abs(value) < 1e-15)
+        return str(int(value)) if abs(value) < 1e15 and value % 1 == 0 else repr(value)
+
     text = output.strip()
-    if re.fullmatch(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?", text) and not text.lstrip("-").isdecimal():
-        value = float(f"{float(text):.14g}")
-        if abs(value) < 1e-15 and re.search(r"math\.(?:sin|cos|tan)\(", program.source):
-            value = 0.0
-        text = str(int(value)) if abs(value) < 1e15 and value % 1 == 0 else repr(value)
+    if re.fullmatch(r"[-+.,\de()\s]+", text):
+        text = re.sub(r"-?\d+(?:\.\d+(?:e[-+]\d+)?|e[-+]\d+)", rounded, text)
     return f"{text} {program.unit}".rstrip()
 
 
@@ -112,7 +131,7 @@ class _Parser(Numbers):
     def parse(self) -> Expression:
         """The whole of the text. Raises NoReadingError."""
         asks_roots = False
-        while self._accept("start", ":", "="):
+        while not self._is("unit", ahead=1) and self._accept("start", ":", "="):
             asks_roots |= "algebra" in self._peek(-1).roles
         while self.tokens[self.place :] and not {"end", "=", ":"}.isdisjoint(self.tokens[-1].roles):
             self.tokens.pop()
@@ -126,7 +145,8 @@ class _Parser(Numbers):
             check("algebra" in self.able)
             term = terms.symbolic(term, self.unknown)
         if re.fullmatch(r"[\d._]+|dt\.timedelta\(\w+=[\d._]+\)", term.text):  # 007, 1 000, два
-            check(not (term.unit or term.kind == "time" or re.search(r"[([]", self.line)))
+            is_enclosed = re.search(r"[([]", self.line) and "=" not in self.line
+            check(not (term.unit or term.kind == "time" or is_enclosed))
             check(not (self.is_alone and re.fullmatch(r"[1-9]\d*\.?\d*", first.text)))
         unit = term.unit.symbol if term.unit and term.kind != "time" else ""
         unit = {"deg": "°", "percent": "%"}.get(term.kind, unit)
@@ -239,6 +259,8 @@ class _Parser(Numbers):
             if (left.kind, left.unit, right.kind, right.ends) == ("time", None, "", "number"):
                 name = self._choose("of time", "minutes", "hours")  # 10:30 + 15
                 right = Term(f"dt.timedelta({name}={right.text})", kind="time")
+            if right.kind == "%":
+                self._accept("tax")
             left = left.added(sign, right)
         return left
 
@@ -271,13 +293,19 @@ class _Parser(Numbers):
         return left
 
     def _extended(self, first: Term, *signs: str) -> Term:
-        """An operand, or the sum that begins with it: `sqrt of 9 plus 16`."""
+        """An operand, or the sum that begins with it: `sqrt of 9 plus 16`, with no other `of`."""
+        start = self.place
         more = self._is(*signs) and self._choose("of of", "one", "all") == "all"
-        return self._sum(first) if more else first
+        found = self._sum(first) if more else first
+        taken = self.tokens[start : self.place]
+        check(not any("of" in each.roles or each.text.endswith(" of") for each in taken))
+        return found
 
     def _operator(self) -> str:
-        if self._peek().text in ("x", "х"):
+        token, after = self._peek(), self._peek(1)
+        if token.text in ("x", "х"):
             return self._accept("*") if self._is_times() else ""
+        check(not self.unknown or token.text != ":" or token.glued == after.glued)  # `x: 2x=6`
         if self._is("by") and self._is(*_OPERAND, ahead=1):
             self.place += 1
             return self._choose("by", "*", "/")  # 6 на 7
@@ -351,7 +379,7 @@ class _Parser(Numbers):
     def _is_percent(self, term: Term, token: Token) -> bool:
         """Whether a % sign means a hundredth here, not a remainder."""
         after = self._peek(1)
-        if token.text != "%" or after is END or self._is("of", "to", ahead=1):
+        if token.text != "%" or after is END or self._is("of", "to", "form", ahead=1):
             return True
         if not self._is(*_OPERAND, ahead=1) or self._is("*", ahead=1):
             return token.glued or not self._is("+", "-", ahead=1)
@@ -391,7 +419,8 @@ class _Parser(Numbers):
 
     def _article(self) -> None:
         """Step over `the` before what bears it."""
-        if self._is("the") and self._is("call", "list", "part", "scale", "form", "ord", ahead=1):
+        bears = self._is("call", "list", "part", "scale", "form", "ord", ahead=1)
+        if self._is("the") and (bears or self._is("%", ahead=2)):
             self.place += 1
 
     def _atom(self) -> Term:
@@ -405,6 +434,7 @@ class _Parser(Numbers):
         if self._is("call"):
             return self._call()
         if opening := self._accept(*_CLOSING):
+            check(opening != "[" or self.comma != ",")  # else it is a list
             inner = self._group()
             is_end = opening != "|" and self._peek() is END
             check(is_end or self._accept(_CLOSING[opening]))
@@ -420,10 +450,7 @@ class _Parser(Numbers):
         if "value" in roles:
             return Term(roles["value"])
         if "python" in roles:
-            operands = (
-                ", ".join(item.text for item in self._items(")")) if self._accept("(") else None
-            )
-            return Term(token.text + f"({operands})" * (operands is not None), ends="name")
+            return Term(token.text + self._operands(token.text[5:]), ends="name")
         if "date" in roles:
             return self._date(token.text)
         if "clock" in roles:
@@ -438,6 +465,18 @@ class _Parser(Numbers):
         check(variable and self.unknown in ("", variable))
         self.unknown = variable or ""
         return Term(self.unknown, ends="name")
+
+    def _operands(self, name: str) -> str:
+        """What is in the brackets after a function of Python's own, as many as it takes."""
+        if not self._accept("("):
+            return ""
+        operands = [item.text for item in self._items(")")]
+        with suppress(ValueError):  # Python has no signature of math.log and a few others
+            try:
+                signature(getattr(math, name)).bind(*operands)
+            except (AttributeError, TypeError):
+                raise NoReadingError from None
+        return f"({', '.join(operands)})"
 
     def _date(self, text: str) -> Term:
         self.notes.add("date")

@@ -2,6 +2,7 @@
 
 import ast
 import calendar
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -227,13 +228,22 @@ def solved(left: Term, right: Term) -> Term:
     c, one, other, far = values
     a, b = (one + other) / 2 - c, (one - other) / 2
     check((a or b) and far == (a * _FAR + b) * _FAR + c)
+    if any(Fraction(decimal(each)) != each for each in (a, b, c)):  # thirds
+        whole = math.lcm(a.denominator, b.denominator, c.denominator)
+        a, b, c = a * whole, b * whole, c * whole
     if not a:
         top, bottom = (-c, b) if b > 0 else (c, -b)
         return Term(f"{decimal(top)}/{decimal(bottom)}".removesuffix("/1"), PRODUCT)
-    root = f"{Term(decimal(b * b - 4 * a * c), SUM if b * b < 4 * a * c else ATOM).at(ATOM)}**0.5"
+    square = b * b - 4 * a * c
+    exact_root = Fraction(math.isqrt(abs(square.numerator)), math.isqrt(square.denominator))
+    is_exact = exact_root**2 == abs(square)
+    root = decimal(exact_root) if is_exact else f"{decimal(abs(square))}**0.5"
+    root += "*1j" * (square < 0)
     under = f"({decimal(2 * a)})" if a < 0 else decimal(2 * a)
-    first, second = (f"{decimal(-b) if b else ''}{sign}{root}".lstrip("+") for sign in "+-")
-    return Term(f"(({first})/{under}, ({second})/{under})")
+    middle = decimal(-b) if b or square < 0 else ""
+    tops = (f"({middle}{sign}{root})" if middle else f"{sign}{root}" for sign in "+-")
+    first, second = (f"{top.lstrip('+')}/{under}" for top in tops)
+    return Term(f"({first}, {second})")
 
 
 def symbolic(term: Term, unknown: str) -> Term:

@@ -27,6 +27,7 @@ CHARACTERS = {
     "...": "…",
     ",": "،、",
     ".": "٫。",
+    "?": "؟",
     "": "٬\ufe0f\u20e3",  # thousands mark; what makes an emoji of a digit or a sign
     "\n": "\x85\u2028\u2029",
 }
@@ -60,7 +61,7 @@ _CONSOLE = re.compile(
 _FENCED = re.compile(
     r"\s*(`{3,}|~{3,})[ \t]*(?:[A-Za-z][\w+#.-]*[ \t]*)?\n(.*?)\n?(?:\1\s*)?", re.DOTALL
 )
-_MARGIN = re.compile(r"(?:>|\d+[.)]) ?(?=[^\n])")  # of a quotation, of numbered lines
+_MARGIN = re.compile(r"(?:>|\d+(?:\)|\.(?!\d))) ?(?=[^\n])")  # of a quotation, of numbered lines
 _ENTITY = "&(?:lt|gt|quot|#39|amp);"
 _ESCAPED = re.compile(r"\\([*_`~])")
 _KEYWORDS = {word for word in keyword.kwlist if word.islower()}

@@ -1,5 +1,6 @@
 """The benign corpus through the real sandbox: what people type, and what they are told."""
 
+import ast
 import json
 import math
 from typing import Any
@@ -39,7 +40,12 @@ def is_same(output: str, meant: str) -> bool:
     try:
         return math.isclose(float(output.split(" ", maxsplit=1)[0]), float(meant), rel_tol=1e-12)
     except ValueError:
-        return output == meant != ""
+        is_pair = output.startswith("(") and meant.startswith("(")
+        return (
+            ast.literal_eval(output) == ast.literal_eval(meant)
+            if is_pair
+            else output == meant != ""
+        )
 
 
 @pytest.mark.parametrize("row", NATURAL, ids=lambda row: row["id"])

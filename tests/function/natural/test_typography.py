@@ -95,7 +95,20 @@ def test_text_inside_literals_and_comments_stays_as_typed(typed: str, program: s
 
 @pytest.mark.parametrize(
     "text",
-    ["2+2", "x = '×'", "print('“')", "# ×\n1", "2^10", "π = 3\nπ", "", "5%", "😀+1", "30°", "🙂"],
+    [
+        "2+2",
+        "x = '×'",
+        "print('“')",
+        "# ×\n1",
+        "2^10",
+        "π = 3\nπ",
+        "",
+        "5%",
+        "😀+1",
+        "30°",
+        "🙂",
+        "2.5.4",
+    ],
 )
 def test_what_parses_or_cannot_be_made_to_is_left_alone(text: str) -> None:
     assert normalise(text) is None
