@@ -16,9 +16,9 @@ REFUSALS_SHOWN = 3
 def reply(answer: Answer, policy: Policy, *, compact: bool = False) -> Reply:
     """An answer for a chat. `compact` leaves the program out of `4 = 2+2`."""
     message = render(answer, policy, compact=compact)
-    is_whole = not answer.omitted and units(answer.output) <= units(text_of(message))
-    document = "" if is_whole else answer.document
-    pictures = answer.outcome.pictures
+    document, pictures = answer.document, answer.outcome.pictures
+    if document and not answer.omitted and units(answer.output) <= units(text_of(message)):
+        document = ""  # the message is the whole
     if not document and not pictures:
         return Reply(message)
     shown = {"compact": compact, "with_pictures": bool(pictures)}

@@ -54,7 +54,8 @@ class Deduplication:
 
     def _reply(self, update: str, request: Request) -> Reply | None:
         key = f"text:{request.address.chat_id}:{request.address.message_id}"
-        fingerprint = hashlib.sha256(f"{key}:{request.text}".encode(errors="replace")).hexdigest()
+        told = f"{key}:{request.text}".encode(errors="replace")
+        fingerprint = hashlib.blake2b(told, digest_size=32).hexdigest()
         if request.edited and (
             request.action == "mode" or not self._is_changed(key, fingerprint, update)
         ):

@@ -53,7 +53,7 @@ def read_object(req: falcon.Request) -> Json:
         raise falcon.HTTPUnsupportedMediaType(title="Content-Type must be application/json")
     length = req.content_length or 0
     try:
-        content = b"" if length > BODY_BYTES else req.stream.read(BODY_BYTES + 1)
+        content = b"" if length > BODY_BYTES else req.stream.read(length or BODY_BYTES + 1)
     except ParseException:
         raise falcon.HTTPBadRequest(title="the body's chunks are malformed") from None
     except OSError:

@@ -9,6 +9,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 
 from sandbox import Outcome
@@ -57,6 +58,7 @@ def program(outcome: Outcome, user: int, seconds: float, token: str = "") -> Non
     )
 
 
+@lru_cache(64)  # asked for twice in a request
 def pseudonym(user: int, token: str) -> str:
     """Return the name that a user has in the log: a hash under the token, else this process's key.
 

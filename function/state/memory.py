@@ -59,7 +59,7 @@ class Memory:
         if self._entries[first := next(iter(keys))][1] <= now:
             self._remove(first)
         while self._bytes > self._max_bytes:
-            firsts = {queue: next(iter(keys)) for queue, keys in self._queues.items()}
+            firsts = {queue: next(iter(keys)) for queue, keys in self._queues.items() if keys}
             expired = (first for first in firsts.values() if self._entries[first][1] <= now)
             self._remove(next(expired, firsts[min(firsts)]))
 
@@ -68,8 +68,6 @@ class Memory:
             value, _, queue = self._entries.pop(key)
             self._bytes -= _size(key, value)
             del self._queues[queue][key]
-            if not self._queues[queue]:
-                del self._queues[queue]
 
 
 def _size(key: str, value: str) -> int:
