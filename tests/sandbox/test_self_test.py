@@ -32,7 +32,7 @@ OPEN = {
     "process_vm_readv": "allowed",
     "prlimit": "allowed ESRCH",
     "setpriority": "allowed ESRCH",
-    "CPU clock": "allowed EINVAL",
+    "CPU clock": "allowed EINVAL ESRCH",  # of one that ends meanwhile
     "timer": "allowed EFAULT EINVAL",
     "futex": "allowed EINVAL ENOSYS EPERM",
     "shared memory": "allowed ENOMEM",
@@ -152,7 +152,7 @@ def test_every_probe_fails_without_any_sandbox_and_for_the_reason_it_gives(
 
     secret = tmp_path / "config.json"
     secret.write_text("token")
-    target = subprocess.Popen(["sleep", "60"])
+    target = subprocess.Popen(["sleep", "infinity"])  # as long as the probes take beside others
     try:
         results = probed(policy, run, layers=WITHOUT, zygote=target.pid, secrets=[str(secret)])
     finally:
