@@ -39,7 +39,8 @@ def reread(program: Program, outcome: Outcome, policy: Policy) -> Program | None
     found = () if outcome.output else others(program, outcome, policy)
     if len(found) == 1:
         return found[0]
-    if "algebra" in abilities(policy) and (source := algebra.rewritten(program.source, outcome)):
+    is_algebra = not found and "algebra" in abilities(policy)
+    if is_algebra and (source := algebra.rewritten(program.source, outcome)):
         return Program(program.typed, source, parse(source))
     is_unknown = outcome.error.startswith("NameError") and not found
     return _typeset(program.typed) if is_unknown else None

@@ -9,7 +9,9 @@ from sandbox import Outcome, parse
 
 _LONGEST = 1000  # characters of a program with equations, which is written anew
 
-_FACTOR = r"(?= ?(?:[A-Za-z]\b|(?:a|arc)?(?:sin|cos|tan|cot)h?\b|(?:exp|ln|log|pi|sqrt)\b|\())"
+_FACTOR = (
+    r"(?= ?(?:[A-Za-z]\b|(?:a|arc)?(?:sin|cos|tan|cot)h?\b|(?:exp|ln|log|pi|sqrt)\b|\((?!\))))"
+)
 _SIGNS = (
     (r"\^", "**"),
     (rf"(?<![\w.])(\d+\.?\d*|\.\d+)(?!e[+-]?\d|j\b|(?<=\b0)[box]\w){_FACTOR} ?", r"\1*"),

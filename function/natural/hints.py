@@ -204,7 +204,8 @@ def _dash(case: Case) -> Parts:
 def _other_language(case: Case) -> Parts:
     """What is written so in other languages: `let x = 5`, `console.log(x)`, `a && !b`."""
     source = case.program.source.strip()
-    if not case.is_unknown or case.reading.refusal or len(source) > LONGEST:
+    is_refused = case.reading.refusal and not case.reading.refusal.startswith("write ")
+    if not case.is_unknown or is_refused or len(source) > LONGEST:
         return ()
     meant = in_python(source)
     is_left = case.missing and re.search(rf"\b{case.missing}\b", meant)

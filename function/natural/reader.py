@@ -117,9 +117,10 @@ def shown(program: Program, output: str) -> str:
         value *= not (is_angular and abs(value) < 1e-15)
         return str(int(value)) if abs(value) < 1e15 and value % 1 == 0 else repr(value)
 
-    text = output.strip()
-    if re.fullmatch(r"[-+.,\de()\s]+", text):
-        text = re.sub(r"-?\d+(?:\.\d+(?:e[-+]\d+)?|e[-+]\d+)", rounded, text)
+    def of_numbers(line: re.Match[str]) -> str:
+        return re.sub(r"-?\d+(?:\.\d+(?:e[-+]\d+)?|e[-+]\d+)", rounded, line[0])
+
+    text = re.sub(r"^[-+.,\de() ]+$", of_numbers, output.strip(), flags=re.MULTILINE)
     return f"{text} {program.unit}".rstrip()
 
 

@@ -188,6 +188,7 @@ def test_what_the_policy_has_is_not_denied(source: str) -> None:
     said = hint(source, no_syntax(), MATHS) or ""
     assert "Write it in Python" in said
     assert POSSIBLE[source] in said
+    assert hint("x++", no_syntax(), MATHS) == "In Python: `x += 1`"
     assert "here" in (hint(source, no_syntax()) or "")
 
 
