@@ -72,9 +72,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     metrics = environment.get("METRICS", "")
     host, _, port = metrics.rpartition(":")
     if metrics and not (host and port.isdecimal()):
-        raise SettingsError(
-            f"METRICS is {metrics!r}: write it as HOST:PORT, such as 127.0.0.1:9100"
-        )
+        raise SettingsError(f"METRICS is {metrics!r}: write HOST:PORT, such as 127.0.0.1:9100")
     return Settings(
         config_path=path,
         policy_path=Path(environment.get("POLICY_PATH") or Settings.policy_path),

@@ -83,9 +83,8 @@ class PolicyWatch:
         Of a policy that extends others, all files count.
         """
         try:
-            stats = tuple(
-                _stat(path) for path in self._files if path == self._path or path.exists()
-            )
+            files = [path for path in self._files if path == self._path or path.exists()]
+            stats = tuple(map(_stat, files))
             if not all(links for links, *_ in stats):
                 self._refuse(REPLACED.format(self._path))
                 return

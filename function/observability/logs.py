@@ -49,9 +49,8 @@ class _Formatter(logging.Formatter):
         fields = dict(events.bound())
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        return self._line(
-            record.created, record.levelname, record.name, record.getMessage(), fields
-        )
+        told = record.created, record.levelname, record.name, record.getMessage()
+        return self._line(*told, fields)
 
 
 def _json(created: float, level: str, logger: str, event: str, fields: Mapping[str, Any]) -> str:

@@ -50,9 +50,8 @@ def read_update(update: Json, me: Identity, max_characters: int) -> Request | In
 def read_gateway_query(body: Json) -> InlineQuery | None:
     """The inline query that a gateway forwards: {"from_user_id", "inline_query_id", "query"}."""
     user = {"id": body.get("from_user_id")}
-    return _inline_query(
-        {"id": body.get("inline_query_id"), "from": user, "query": body.get("query")}
-    )
+    query = {"id": body.get("inline_query_id"), "from": user, "query": body.get("query")}
+    return _inline_query(query)
 
 
 def read_message(

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     # A layer's name, and a call that installs it: it raises OSError or returns -1 if it cannot.
     Step = tuple[str, Callable[..., object], tuple[object, ...]]
+    Rlimits = tuple[tuple[int, int], ...]
+    Ruleset = tuple[int, int] | None
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # prctl(2)
 _CAPABILITY_VERSION_3 = 0x20080522  # capget(2)
@@ -51,16 +53,13 @@ class LayerError(Exception):
 
 
 def prepare(
-    rlimits: tuple[tuple[int, int], ...],
-    uid: int | None,
-    ruleset: tuple[int, int] | None,
-    filter: bytes | None,  # noqa: A002
+    rlimits: Rlimits, uid: int | None, ruleset: Ruleset, program: bytes | None
 ) -> tuple[Step, ...]:
     """Return what leaves a process no right but to compute and to use descriptors 0 to 3.
 
     `apply` does it; a guest that makes it itself costs twice as much. `rlimits` are (resource,
     limit) pairs; `uid` is user and group at once; `ruleset` is a Landlock descriptor with its ABI
-    version; `filter` is a packed seccomp program. None leaves a layer out: where the platform has
+    version; `program` is a packed seccomp filter. None leaves a layer out: where the platform has
     none, or in a test.
 
     Order: descriptors, session, rlimits, ids, capabilities, parent-death signal (a change of uid
@@ -74,14 +73,12 @@ def prepare(
             ("uid", libc.setresgid, (uid, uid, uid)),
             ("uid", libc.setresuid, (uid, uid, uid)),
         )
-    return (*_before_ids(rlimits, ruleset), *ids, *_after_ids(ruleset, filter))
+    return (*_before_ids(rlimits, ruleset), *ids, *_after_ids(ruleset, program))
 
 
 # One copy for all guests: a fork copies an entry for each page of memory.
 @functools.cache
-def _before_ids(
-    rlimits: tuple[tuple[int, int], ...], ruleset: tuple[int, int] | None
-) -> tuple[Step, ...]:
+def _before_ids(rlimits: Rlimits, ruleset: Ruleset) -> tuple[Step, ...]:
     steps: list[Step] = []
     if ruleset is not None and ruleset[0] != 4:
         steps.append(("descriptors", os.dup2, (ruleset[0], 4, False)))
@@ -95,10 +92,7 @@ def _before_ids(
 
 
 @functools.cache
-def _after_ids(
-    ruleset: tuple[int, int] | None,
-    filter: bytes | None,  # noqa: A002
-) -> tuple[Step, ...]:
+def _after_ids(ruleset: Ruleset, program: bytes | None) -> tuple[Step, ...]:
     zero = ctypes.c_ulong(0)
     steps: list[Step] = [("capabilities", libc.capset, _NO_CAPABILITIES)]
     for layer, option, value in (
@@ -110,8 +104,8 @@ def _after_ids(
     if ruleset is not None:
         steps.append(("landlock", *landlock.restriction(4, ruleset[1])))
         steps.append(("descriptors", os.close, (4,)))
-    if filter is not None:
-        steps.append(("seccomp", *_installation(filter)))
+    if program is not None:
+        steps.append(("seccomp", *_installation(program)))
     return tuple(steps)
 
 
@@ -198,9 +192,7 @@ def _start_first_process() -> None:
 def _change_root(readable_paths: Iterable[str]) -> None:
     root = b"/proc"  # any directory that is always there and holds nothing a guest may read
     _mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None)
-    names = dict.fromkeys(
-        name for path in readable_paths for name in (path, os.path.realpath(path))
-    )
+    names = {name for path in readable_paths for name in (path, os.path.realpath(path))}
     _mount(b"tmpfs", root, b"tmpfs", 0, b"size=1m,mode=755")
     shown: list[str] = []
     for name in sorted(filter(os.path.exists, names)):

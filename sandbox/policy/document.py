@@ -175,9 +175,8 @@ def _is_text(document: Document) -> bool:
         message = f"has more than {MAX_FILE_BYTES} bytes"
         document.report((), "file", message, "keep the policy short enough to review")
     elif document.text.startswith("\ufeff"):
-        document.report(
-            (), "file", "begins with a byte order mark", "save it as UTF-8 without a BOM"
-        )
+        cure = "save it as UTF-8 without a BOM"
+        document.report((), "file", "begins with a byte order mark", cure)
     else:
         try:
             document.raw.decode("utf-8")
@@ -264,9 +263,8 @@ class _Loader(yaml.BaseLoader):
         mark: Any = event.start_mark
         if isinstance(event, yaml.AliasEvent):
             self.get_event()  # type: ignore[no-untyped-call]
-            self._refuse(
-                mark, f"*{event.anchor}", "an alias hides a value", "write the value itself"
-            )
+            why, cure = "an alias hides a value", "write the value itself"
+            self._refuse(mark, f"*{event.anchor}", why, cure)
             return yaml.ScalarNode(NULL, "*", mark, mark)
         if event.anchor is not None:
             self._refuse(mark, f"&{event.anchor}", "an anchor has no use here", "delete it")
@@ -325,9 +323,8 @@ def _report_syntax(document: Document, error: yaml.MarkedYAMLError, opened: list
         mark = begun or mark
     place = place_of(mark) if mark else Place(document.path, 1, 1)
     if "another document" in message:
-        document.report_at(
-            place, "yaml-feature", "a second document begins here", "delete the `---`"
-        )
+        message, cure = "a second document begins here", "delete the `---`"
+        document.report_at(place, "yaml-feature", message, cure)
         return
     if not opened and re.search(
         "mapping values are not|expected <block end>|<document start>", message
@@ -400,9 +397,8 @@ def mapping(document: Document, node: yaml.MappingNode, at: At) -> dict[str, Any
             line = document.place(here, key=True).line
             message = f"{name} stands on line {line} too; YAML keeps only the last"
             cure = "delete one of the two"
-            document.report_at(
-                place_of(key.start_mark), "duplicate-key", message, cure, value=name, at=here
-            )
+            place = place_of(key.start_mark)
+            document.report_at(place, "duplicate-key", message, cure, value=name, at=here)
             continue
         document.keys[here] = key.start_mark
         result[name] = _value(document, value, here)

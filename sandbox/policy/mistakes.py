@@ -49,9 +49,7 @@ def add_mistakes(document: Document) -> None:
         _check_words(document)
         _check_limits(document)
         _check_uids(document)
-    document.findings.sort(
-        key=lambda found: (found.path != document.path, found.line, found.column)
-    )
+    document.findings.sort(key=lambda one: (one.path != document.path, one.line, one.column))
 
 
 @functools.cache
@@ -273,9 +271,7 @@ def _check_words(document: Document) -> None:
                 raise Unbounded(f"all words up to this one take more than {_MOST_STEPS} steps")
         except Unbounded as error:
             message = f"{word} may take long to search for: {error}"
-            cure = (
-                "bound its repetitions, and let each begin after what it cannot match; or delete it"
-            )
+            cure = "bound its repetitions, and begin each after what it cannot match; or delete it"
             document.report(at, "word-slow", message, cure)
         except (re.error, RecursionError, OverflowError) as error:
             message = f"{word} is no regular expression: {error}"
@@ -299,9 +295,8 @@ def _check_uids(document: Document) -> None:
     )
     if first is not None and count is not None and first + count - 1 > _HIGHEST_UID:
         message = f"the user ids end at {first + count - 1}, above the highest, {_HIGHEST_UID}"
-        document.report(
-            ("identity", "first_uid"), "limits-contradict", message, "write a lower first_uid"
-        )
+        at, cure = ("identity", "first_uid"), "write a lower first_uid"
+        document.report(at, "limits-contradict", message, cure)
     if count is None or running is None or idle is None or count >= running + idle:
         return
     message = f"{count} user ids do not suffice for {running} concurrent and {idle} prepared guests"

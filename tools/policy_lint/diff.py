@@ -184,9 +184,8 @@ def _syscalls(old: frozenset[str], now: frozenset[str], new: Subject) -> Finding
                 together.setdefault(_need(call) if weaker else own, []).append(call)
         for key, calls in together.items():
             shown = (f"{call} wholly" if call in under_condition else call for call in calls)
-            message = (
-                f"denied_syscalls {'no longer denies' if weaker else 'denies'} {', '.join(shown)}"
-            )
+            verb = "no longer denies" if weaker else "denies"
+            message = f"denied_syscalls {verb} {', '.join(shown)}"
             message += f": programs could {key}" if weaker and key else ""
             yield _change(new, ("denied_syscalls", calls[0] if weaker else key), weaker, message)
 

@@ -43,9 +43,8 @@ def check(subject: Subject, policy: Policy) -> Findings:
     handed_out = KNOWN["reserved_uids"].items()
     reserved = {range(low, high + 1): whose for whose, (low, high) in handed_out} | _subordinate()
     taken = [*reserved, *(range(number, number + 1) for number in accounts)]
-    free = next(
-        start for start in count(5000, 1000) if not _meets(range(start, start + size), taken)
-    )
+    starts = count(5000, 1000)
+    free = next(start for start in starts if not _meets(range(start, start + size), taken))
     if number := min((number for number in accounts if number in uids), default=0):
         message = f"{first} to {uids[-1]} holds {number}, the {accounts[number]} of this system"
         if number - first >= policy.limits.concurrent_guests + policy.limits.prepared_guests:

@@ -51,10 +51,9 @@ def check(subject: Subject, policy: Policy) -> Findings:
             yield subject.finding(rule, at, message, cure, module)
     for name in policy.preloaded:
         at = ("preloaded", name)
-        if name in policy.dangerous_names or name.startswith("__"):
-            closed = (
-                "as all with two underscores" if name.startswith("__") else "by dangerous_names"
-            )
+        is_dunder = name.startswith("__")
+        if is_dunder or name in policy.dangerous_names:
+            closed = "as all with two underscores" if is_dunder else "by dangerous_names"
             message = f"{name} may not be used by any program: it is refused, {closed}"
             cure = "choose another name, or delete it"
             yield subject.finding("preloaded-unusable", at, message, cure)

@@ -68,9 +68,8 @@ def check(subject: Subject, policy: Policy) -> Findings:
         message = f"dangerous_names lacks the builtin {name}, which is not known to be harmless"
         if name == "builtins":
             message = "dangerous_names lacks builtins, the namespace of everything that it refuses"
-        yield subject.finding(
-            "name-missing", ("dangerous_names",), message, f"add `- {name}`", name
-        )
+        cure = f"add `- {name}`"
+        yield subject.finding("name-missing", ("dangerous_names",), message, cure, name)
     for name, why in sorted(_insides().items()):
         program = f"'{name}'" if name.startswith("__") else f"x.{name}"
         if name not in policy.dangerous_attrs and not violations(program, policy):
