@@ -97,7 +97,5 @@ def _where(request: Request) -> Json:
 def _media(pictures: Sequence[Picture]) -> list[Json]:
     """Pictures as photos; as documents where one is none."""
     kind = "photo" if all(picture.is_photo for picture in pictures) else "document"
-    return [
-        {"type": kind, "media": File("picture.png", picture.png, "image/png")}
-        for picture in pictures
-    ]
+    files = (File("picture.png", picture.png, "image/png") for picture in pictures)
+    return [{"type": kind, "media": file} for file in files]

@@ -154,9 +154,8 @@ def cure(params: Json, error: Refused) -> Json | None:
     if "too long" in description:
         for name in ("text", "caption"):
             if len(text := params.get(name, "")) > 1:
-                return _without(params, "entities", "caption_entities") | {
-                    name: text[: len(text) // 2] + "…"
-                }
+                shorter = {name: text[: len(text) // 2] + "…"}
+                return _without(params, "entities", "caption_entities") | shorter
     curable = (
         ("entit", ("entities", "caption_entities", "parse_mode")),
         ("repl", ("reply_parameters",)),

@@ -38,9 +38,8 @@ _KNOWN_BY_ABI = {
 def abi() -> int:
     """Return the kernel's Landlock ABI version, 0 where it has none or it is off at boot."""
     try:
-        return syscall(
-            _CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_CREATE_RULESET_VERSION)
-        )
+        size, flags = ctypes.c_size_t(0), ctypes.c_uint32(_CREATE_RULESET_VERSION)
+        return syscall(_CREATE_RULESET, None, size, flags)
     except OSError:
         return 0
 

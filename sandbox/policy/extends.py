@@ -136,9 +136,8 @@ def _edited(document: Document, below: Any, edit: yaml.MappingNode) -> yaml.Coll
             message = f"{_name(item)} is not in what this file extends"
             document.report_at(place_of(item.start_mark), "bad-edit", message, "delete it")
         entries = [entry for entry in entries if entry not in gone]
-    edited: yaml.CollectionNode = type(below)(
-        below.tag, [*entries, *parts["add"]], edit.start_mark, edit.end_mark
-    )
+    entries += parts["add"]
+    edited: yaml.CollectionNode = type(below)(below.tag, entries, edit.start_mark, edit.end_mark)
     return edited
 
 

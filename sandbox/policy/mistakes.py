@@ -290,9 +290,8 @@ def _check_limits(document: Document) -> None:
 
 def _check_uids(document: Document) -> None:
     first, count = (document.number(("identity", name)) for name in ("first_uid", "uid_count"))
-    running, idle = (
-        document.number(("limits", f"{name}_guests")) for name in ("concurrent", "prepared")
-    )
+    guests = ("concurrent_guests", "prepared_guests")
+    running, idle = (document.number(("limits", name)) for name in guests)
     if first is not None and count is not None and first + count - 1 > _HIGHEST_UID:
         message = f"the user ids end at {first + count - 1}, above the highest, {_HIGHEST_UID}"
         at, cure = ("identity", "first_uid"), "write a lower first_uid"

@@ -107,16 +107,10 @@ def sarif(findings: Iterable[Finding]) -> str:
     """A SARIF 2.1.0 log; accepted findings are results with a suppression and its reason."""
     findings = list(findings)
     rules = sorted({found.rule for found in findings})
-    driver = {
-        "name": "policy-lint",
-        "version": __version__,
-        "rules": [_sarif_rule(every_rule()[rule]) for rule in rules],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(found, rules.index(found.rule)) for found in findings],
-    }
+    described = [_sarif_rule(every_rule()[rule]) for rule in rules]
+    driver = {"name": "policy-lint", "version": __version__, "rules": described}
+    results = [_sarif_result(found, rules.index(found.rule)) for found in findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2) + "\n"
 
@@ -136,10 +130,8 @@ def _sarif_result(found: Finding, index: int) -> dict[str, Any]:
     uri = _uri(found.path)
     # The same while other lines of the file change.
     identity = hashlib.sha256(f"{uri} {found.rule} {found.field} {found.value}".encode())
-    location = {
-        "artifactLocation": {"uri": uri},
-        "region": {"startLine": found.line, "startColumn": found.column},
-    }
+    region = {"startLine": found.line, "startColumn": found.column}
+    location = {"artifactLocation": {"uri": uri}, "region": region}
     result: dict[str, Any] = {
         "ruleId": found.rule,
         "ruleIndex": index,

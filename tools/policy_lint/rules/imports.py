@@ -83,9 +83,7 @@ def _faults(module: str, policy: Policy, *, is_part: bool) -> Iterator[tuple[str
 
 def _cure(missing: str) -> str:
     if is_library(missing):
-        return (
-            "lint it where the libraries are: MATHS=1 tools/policy-lint FILE; or delete the entry"
-        )
+        return "lint it where the libraries are: MATHS=1 tools/policy-lint FILE; or delete it"
     package, _, name = missing.rpartition(".")
     if package and exists(package):
         return f"write `- {package}`, or `- {package}: [{name}]` for this name alone; or delete it"

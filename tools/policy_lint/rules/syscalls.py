@@ -63,7 +63,5 @@ def _listing(calls: list[str], group: int) -> str:
 
 def _has_sound_group(policy: Policy, entry: str) -> bool:
     """Whether a group that holds the call is wholly denied: its like on other machines is too."""
-    return any(
-        entry in expand([group]) and all(_denies(policy, call) for call in expand([group]))
-        for group in GROUPS
-    )
+    groups = (expand([group]) for group in GROUPS)
+    return any(entry in calls and all(_denies(policy, call) for call in calls) for calls in groups)
