@@ -32,11 +32,10 @@ class View(types.ModuleType, metaclass=stand_ins.Sealed):
     def __dir__(self) -> list[str]:
         return sorted(_namespace(self))
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, *_: object) -> None:
         raise AttributeError(f"the module {self.__name__} may not be changed here")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"the module {self.__name__} may not be changed here")
+    __delattr__: Any = __setattr__
 
 
 type.__setattr__(View, "__name__", "module")  # as programs know the class
