@@ -2,7 +2,7 @@
 
     text    = {"start"} group ["where" name "=" group | ["=" group] ["to" target]] {"end"}
     group   = form | sum                             form: `subtract A from B`, `A more than B`
-    sum     = product {("+" | "-") product}          a percent is of what stands before it
+    sum     = product {("+" | "-") product ["tax"]}  a percent is of what stands before it
     product = signed {("*" | "/" | "of" | "") signed}
     signed  = ["neg"] postfix ["^" signed]
     postfix = atom {"!" | "%" | "deg" | unit | power}
@@ -15,7 +15,6 @@ begins anew with each of the options. Numbers have a file of their own.
 
 import math
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -472,11 +471,12 @@ class _Parser(Numbers):
         if not self._accept("("):
             return ""
         operands = [item.text for item in self._items(")")]
-        with suppress(ValueError):  # Python has no signature of math.log and a few others
-            try:
-                signature(getattr(math, name)).bind(*operands)
-            except (AttributeError, TypeError):
-                raise NoReadingError from None
+        try:
+            signature(getattr(math, name)).bind(*operands)
+        except ValueError:  # Python has no signature of math.log and a few others
+            pass
+        except (AttributeError, TypeError):
+            raise NoReadingError from None
         return f"({', '.join(operands)})"
 
     def _date(self, text: str) -> Term:
