@@ -1,9 +1,9 @@
 """Library functions that get, set or run by text, kept to what a program's own text could say.
 
 `dataclasses` executes the names of fields, `copy` sets the attributes that an object's own
-`__reduce_ex__` names, `enum` looks members up in whatever calls itself an enum class. Each is
-changed in place, once, before the fork. What a program merely reads (`sys.argv`) is replaced in
-its view alone.
+`__reduce_ex__` names, `enum` looks members up in whatever calls itself an enum class, `typing`
+makes code of the text of annotations. Each is changed in place, once, before the fork. What a
+program merely reads (`sys.argv`) is replaced in its view alone.
 """
 
 from __future__ import annotations

@@ -64,19 +64,20 @@ VERDICTS = {
         FIXED: "Template.__init_subclass__ Template._compile_pattern",
     },
     "typing": {
+        KEPT: "ForwardRef.__init__ ForwardRef._evaluate _GenericAlias.__reduce__",
         FIXED: (
             "Generic.__init_subclass__ NamedTupleMeta.__new__ Protocol.__init_subclass__"
-            " _GenericAlias.__reduce__ _TypedDictMeta.__new__ _caller _generic_init_subclass"
+            " _TypedDictMeta.__new__ _caller _generic_init_subclass"
             " _get_protocol_attrs _no_init_or_replace_init __getattr__"
             " _BaseGenericAlias.__setattr__"
         ),
         TRUTH: (
             "Protocol.__init_subclass__._proto_hook _ProtocolMeta.__init__"
             " _ProtocolMeta.__instancecheck__ _ProtocolMeta.__subclasscheck__"
-            " _is_callable_members_only _proto_hook ForwardRef.__init__"  # compiles, runs nothing
+            " _is_callable_members_only _proto_hook"
         ),
         NOT_GIVEN: (
-            "ForwardRef._evaluate _BaseGenericAlias.__getattr__ _DeprecatedType.__getattribute__"
+            "_BaseGenericAlias.__getattr__ _DeprecatedType.__getattribute__"
             " get_type_hints no_type_check runtime_checkable evaluate_forward_ref _eval_type"
             " _LazyAnnotationLib.__getattr__"
         ),
