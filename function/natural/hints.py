@@ -80,8 +80,11 @@ class Case:
         typed, lines = self.program.typed, self.program.echo_lines
         tree = self.program.tree if lines else parse(typed) if expressions else None
         python = tree if isinstance(tree, ast.Module) else ast.Module([], [])
-        others = [each for each in expressions if not _is_same(ast.parse(each.program), python)]
-        is_one = self.outcome.kind == "ok" and len(others) < len(expressions)
+        is_ok = self.outcome.kind == "ok"
+        ours = "math." if is_ok else ""  # a library's own gcd is no surprise
+        programs = ((each, each.program.replace(ours, "")) for each in expressions)
+        others = [each for each, text in programs if not _is_same(ast.parse(text), python)]
+        is_one = is_ok and len(others) < len(expressions)
         return () if is_one else tuple(others)
 
 
