@@ -5,18 +5,12 @@ import select
 import socket
 import struct
 import time
-from functools import lru_cache
 
-from gunicorn import util
 from gunicorn.workers import gthread
 
 REQUEST_SECONDS = 10.0  # from a request's first byte to its last
 _SPARED_SECONDS = 0.5  # for which a slow client keeps its thread where others wait for one
 _SOON_MILLISECONDS = 5
-
-# gunicorn makes the Date of each answer anew, which changes once a second.
-_date = lru_cache(1)(util.http_date)
-util.http_date = lambda: _date(int(time.time()))
 
 
 class Connection(socket.socket):

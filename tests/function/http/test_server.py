@@ -5,10 +5,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from email.utils import formatdate
 
 import pytest
-from gunicorn import util
 
 from function.http.server import Connection
 
@@ -81,11 +79,3 @@ def test_another_thread_can_end_a_read_that_waits(ends: tuple[Connection, socket
     with suppress(BrokenPipeError):
         client.sendall(b"too late")
     assert [*read, connection.recv(100)] == [b"", b""]
-
-
-def test_the_date_of_an_answer_is_the_second_in_which_it_is_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for now in (1e9, 1e9 + 0.9, 1e9 + 1):
-        monkeypatch.setattr(time, "time", lambda now=now: now)
-        assert util.http_date() == formatdate(now, usegmt=True)
