@@ -342,7 +342,10 @@ class ZygoteProcess:
                 )
             except BlockingIOError:
                 poll = select.poll()
-                poll.register(self._control, select.POLLIN)
+                try:
+                    poll.register(self._control, select.POLLIN)
+                except ValueError:  # closed in this moment by a reload, which `recv_fds` will tell
+                    continue
                 if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
                     raise ZygoteGone("no guest was prepared in time") from None
                 continue
