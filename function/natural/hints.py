@@ -82,8 +82,12 @@ class Case:
         python = tree if isinstance(tree, ast.Module) else ast.Module([], [])
         is_ok = self.outcome.kind == "ok"
         ours = "math." if is_ok else ""  # a library's own gcd is no surprise
-        programs = ((each, each.program.replace(ours, "")) for each in expressions)
-        others = [each for each, text in programs if not _is_same(ast.parse(text), python)]
+        others = [
+            each
+            for each in expressions
+            for texts in [{each.program, each.program.replace(ours, "")}]
+            if not any(_is_same(ast.parse(text), python) for text in texts)
+        ]
         is_one = is_ok and len(others) < len(expressions)
         return () if is_one else tuple(others)
 

@@ -148,7 +148,8 @@ def test_too_few_processes_end_the_service_with_the_number_needed(
     [
         ("ulimit -n 64", "only 64 files may be open: allow at least 256"),
         (
-            "for at in /dev/shm /tmp; do mount -t tmpfs -o ro none $at; done",
+            # The project may itself be in /tmp.
+            "for at in /dev/shm /tmp; do mount --rbind $at $at; mount -o remount,bind,ro $at; done",
             "neither /dev/shm nor /tmp can be written",
         ),
     ],
