@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import yaml
 
 from sandbox.policy.document import At, Document, dotted
 from sandbox.policy.words import Unbounded, cost
@@ -175,13 +176,15 @@ def _known_layers() -> list[str]:
 
 
 def _report_type(document: Document, at: At, found: Any, wanted: str) -> None:
-    """Tell of a value of another kind."""
+    """Tell of a value of another kind; also of text that other readers of YAML take for one."""
     is_text = isinstance(found, str)
     shown = "empty" if found == "" else found if is_text else _KINDS[type(found)]
     message = f"{dotted(at)} is {shown}, not {_TYPES[wanted]}"
     cure = f"write {_TYPES[wanted]}"
     if wanted == "integer" and is_text:
         cure += " in decimal, without quotes"
+        if elsewhere := _elsewhere(found):
+            message += f"; some readers of YAML take it for {elsewhere}"
     elif wanted == "array" and at[0] == "allowed_imports" and len(at) > 1:
         cure += " of names, or the module alone as text"
     elif wanted == "array":
@@ -189,6 +192,16 @@ def _report_type(document: Document, at: At, found: Any, wanted: str) -> None:
     elif wanted == "string":
         cure += ", in 'single quotes' if it looks like a number"
     document.report(at, "wrong-type", message, cure)
+
+
+def _elsewhere(text: str) -> str:
+    """What YAML 1.1 makes of a text; empty where that is text too."""
+    try:
+        value = yaml.safe_load(text[:40])
+    except (yaml.YAMLError, ValueError):
+        return ""
+    words = {bool: "true or false", type(None): "null", float: "a fraction", int: f"{value}"}
+    return words.get(type(value), "")
 
 
 def _report_keys(document: Document, at: At, error: jsonschema.ValidationError) -> None:
@@ -260,6 +273,10 @@ def _check_words(document: Document) -> None:
     for at, word in document.strings("blocked_words"):
         if re.search("[\x00-\x1f\x7f]", word):
             message = "in double quotes YAML turns \\b and its like into control characters"
+            if "\b" in word:
+                message = (
+                    "in double quotes YAML turns \\b into a backspace, so that this never matches"
+                )
             document.report(at, "regex-backspace", message, "put it in 'single quotes'")
             continue
         try:

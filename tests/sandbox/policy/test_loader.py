@@ -330,6 +330,19 @@ def test_a_mistake_is_told_once_at_its_place_with_its_cure(
     assert cure in told
 
 
+@pytest.mark.parametrize(
+    ("value", "elsewhere"),
+    [("1:30", "90"), ("yes", "true or false"), ("~", "null"), ("3.10", "a fraction")],
+)
+def test_what_other_readers_of_yaml_would_see_is_told(
+    tmp_path: Path, value: str, elsewhere: str
+) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(changed("cpu_seconds: 2", f"cpu_seconds: {value}"))
+    with pytest.raises(PolicyError, match=f"some readers of YAML take it for {elsewhere}"):
+        load_policy(path)
+
+
 def test_what_an_edit_of_the_schema_refuses_is_told_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
