@@ -203,7 +203,7 @@ def is_drawn(value: Any, expression: str) -> bool:
     parts = [value, *parts] if isinstance(value, dict | list | tuple) else [value]
     if any(isinstance(part, list) and part and _is_artist(part[0]) for part in parts):
         return True
-    is_call = re.match(r"\s*(?:plt|ax\w*|fig\w*)[.\[]", expression)
+    is_call = re.match(r"\s*(?:plt\.|(?:ax|fig)\w*(?:\[[^\]]*\])*\.\w+\()", expression)
     return is_call is not None or any(map(_is_artist, parts))
 
 

@@ -181,6 +181,11 @@ def test_a_font_for_chinese_is_the_second_choice(monkeypatch: pytest.MonkeyPatch
         assert matplotlib.rcParams["font.family"] == expected
 
 
+def test_a_value_is_shown_beside_a_picture_whatever_its_name_begins_with(maths: Sandbox) -> None:
+    outcome = maths.run("plt.plot([1, 2])\nfigures = [7]\nfigures[0]")
+    assert (outcome.output, len(outcome.pictures)) == ("7\n", 1)
+
+
 def test_what_is_printed_and_the_value_stand_beside_the_pictures(maths: Sandbox) -> None:
     outcome = maths.run("print('two')\nplt.plot([1])\nplt.figure()\nplt.plot([2])\nnp.mean([1, 2])")
     assert (outcome.output, len(outcome.pictures)) == ("two\n1.5\n", 2)
