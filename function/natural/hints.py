@@ -81,13 +81,12 @@ class Case:
         tree = self.program.tree if lines else parse(typed) if expressions else None
         python = tree if isinstance(tree, ast.Module) else ast.Module([], [])
         is_ok = self.outcome.kind == "ok"
-        ours = "math." if is_ok else ""  # a library's own gcd is no surprise
         others = [
             each
             for each in expressions
-            for texts in [{each.program, each.program.replace(ours, "")}]
-            if not any(_is_same(ast.parse(text), python) for text in texts)
-        ]
+            if not _is_same(ast.parse(each.program), python)
+            and not (is_ok and _is_same(ast.parse(each.program.replace("math.", "")), python))
+        ]  # a value by a library's own gcd is no surprise
         is_one = is_ok and len(others) < len(expressions)
         return () if is_one else tuple(others)
 
