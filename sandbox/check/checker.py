@@ -16,8 +16,8 @@ Rules, in the order that they are looked at:
                          an attribute that the policy names, or of a module one that it does not
                          give, or that begins with an underscore
     dangerous-text       a literal that spells one of these
-    format, positional-pattern, type-parameter
-                         ways to reach an attribute, or to evaluate, by text made at run time
+    format, positional-pattern
+                         ways to reach an attribute by text made at run time
     blocked-word         what the policy looks for in the text, escapes decoded
 """
 
@@ -35,9 +35,8 @@ from typing import Any, NamedTuple
 from sandbox.check.hints import hint
 from sandbox.check.literals import hidden_words, joined_texts, terms_of_sum, text_of
 from sandbox.check.node_kinds import KINDS, by_identifier, by_kind, walk
-from sandbox.check.scopes import DEFINITIONS, ORDINARY_WORDS, Scopes
+from sandbox.check.scopes import DEFINITIONS, ORDINARY_WORDS, Binding, Scopes
 from sandbox.check.source import Lines, Unparsed, decode_escapes, normalised, parse
-from sandbox.check.templates import Templates
 from sandbox.policy.loader import Policy
 from sandbox.policy.words import PARSER as REGEX_PARSER
 
@@ -56,6 +55,12 @@ _READABLE = frozenset({"__doc__", "__name__", "__qualname__"})
 _SELF_MATCHING = frozenset(
     ("bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str")
 ) | {"tuple"}
+# Options of `dataclass` that leave the order of its fields what positions read.
+_RECORD_OPTIONS = frozenset(
+    ("eq", "frozen", "init", "kw_only", "order", "repr", "slots", "unsafe_hash", "weakref_slot")
+)
+# The beginning of a field that reads an attribute or an item, up to a text's end.
+_CUT_FIELD = re.compile(r"(?<!\{)\{(?:\{\{)*\w*[.\[][^{}:!]*\Z")
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,8 @@ class _Program:
         """The names that hold modules -> their modules."""
         preloaded, bound = self.policy.preloaded, self.scopes.bound
         absent = {name: preloaded[name] for name in preloaded if name not in bound}
-        return absent | self.scopes.imported
+        imported, allowed = self.scopes.imported, self.policy.allowed_imports
+        return absent | {name: imported[name] for name in imported if imported[name] in allowed}
 
     @cached_property
     def limited(self) -> dict[str, str]:
@@ -312,7 +318,7 @@ def _judge_attribute(program: _Program, attr: str, nodes: Sequence[ast.Attribute
     _judge_attr(program, attr, nodes)
     _judge_of_modules(program, attr, nodes)
     if attr == "format":
-        _judge_formats(program, nodes)
+        _judge_fields(program)
 
 
 def _judge_attr(program: _Program, attr: str, nodes: Sequence[ast.AST]) -> None:
@@ -342,35 +348,55 @@ def _is_closed(policy: Policy, module: str, name: str) -> bool:
     return full in policy.dangerous_attrs or (is_missing and full not in policy.allowed_imports)
 
 
-def _judge_formats(program: _Program, nodes: Sequence[ast.Attribute]) -> None:
-    message = (
-        "`.format` works here on text in quotes, with no dot or bracket in its fields; "
-        "an f-string does the same"
-    )
-    unsure = Templates(program.scopes).unsure([node.value for node in nodes])
-    program.refuse([one for one in nodes if one.value in unsure], "format", "format", message)
+def _judge_fields(program: _Program) -> None:
+    """Refuse fields of `str.format` that read an attribute and whose text is put together.
 
-
-def _judge_type_parameter(program: _Program, name: str, nodes: Sequence[ast.AST]) -> None:
-    # Such a variable leads to classes of `typing`, which make text into code and evaluate it.
-    message = "type parameters may not be used here; annotate with plain classes"
-    program.refuse(nodes, "type-parameter", name, message)
-
-
-def _judge_attr_of_pattern(program: _Program, attr: str, nodes: Sequence[ast.MatchClass]) -> None:
-    _judge_attr(program, attr, nodes)
-    if attr == "format":  # is judged by what it is called on, which a pattern hides
-        program.refuse(nodes, "dangerous-attribute", attr, "`format` may not be used in a pattern")
+    A guest's `format` reads none that is closed (`stand_ins`); this tells of it before.
+    """
+    message = "a field that reads an attribute stands in one text: `'{0.real}'.format(x)`"
+    constants = program.nodes.get(ast.Constant, ())
+    found = [one for one in constants if _CUT_FIELD.search(text_of(one) or "")]
+    program.refuse(found, "format", "format", message)
 
 
 def _judge_class_patterns(program: _Program, nodes: Sequence[ast.MatchClass]) -> None:
     for node in nodes:
         if node.patterns:
             name = node.cls.id if isinstance(node.cls, ast.Name) else ""
-            is_builtin = name in _SELF_MATCHING and program.scopes.is_sure(node.cls)
-            if not is_builtin or name in program.scopes.bound:
+            is_builtin = name in _SELF_MATCHING and name not in program.scopes.bound
+            is_known = is_builtin or _is_record(program, name)
+            if not is_known or not program.scopes.is_sure(node.cls):
                 message = "name the attributes in this pattern, as in `case Point(x=a, y=b)`"
                 program.refuse([node], "positional-pattern", name, message)
+
+
+def _is_record(program: _Program, name: str) -> bool:
+    """Tell whether a name is one dataclass or NamedTuple of the program, and nothing else.
+
+    Of these the attributes that positions read are the fields, whose names are judged.
+    """
+    match program.scopes.bound.get(name):
+        case [Binding(ast.ClassDef(keywords=[], decorator_list=[decorator]), None)]:
+            match decorator:
+                case ast.Call(func, [], options) if _RECORD_OPTIONS.issuperset(
+                    one.arg for one in options
+                ):
+                    return _is_from(program, func, "dataclasses", "dataclass")
+            return _is_from(program, decorator, "dataclasses", "dataclass")
+        case [Binding(ast.ClassDef(keywords=[], decorator_list=[], bases=[base]), None)]:
+            return _is_from(program, base, "typing", "NamedTuple")
+    return False
+
+
+def _is_from(program: _Program, node: ast.expr, module: str, name: str) -> bool:
+    """Tell whether an expression is surely what a module gives by a name."""
+    imported = program.scopes.imported
+    match node:
+        case ast.Name(own):
+            return imported.get(own) == f"{module}.{name}" and program.scopes.is_sure(node)
+        case ast.Attribute(ast.Name(own) as holder, attr) if attr == name:
+            return imported.get(own) == module and program.scopes.is_sure(holder)
+    return False
 
 
 def _judge_imports(program: _Program, nodes: Sequence[ast.Import]) -> None:
@@ -447,11 +473,11 @@ _JUDGES_OF_IDENTIFIERS: dict[str, Callable[[_Program, str, Any], None]] = {
     "parameter": _judge_variable,
     "keyword": _judge_keyword,
     "attribute": _judge_attribute,
-    "pattern": _judge_attr_of_pattern,
+    "pattern": _judge_attr,
     "definition": _judge_definition,
     "bound": _judge_bound,
     "alias": _judge_bound,
-    "type_parameter": _judge_type_parameter,
+    "type_parameter": _judge_bound,
 }
 # Kind -> what judges the nodes of it.
 _JUDGES: dict[type, Callable[[_Program, Any], None]] = {

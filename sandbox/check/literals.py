@@ -1,16 +1,13 @@
-"""What a program's literals say: words for what is hidden, fields that read attributes."""
+"""What a program's literals say: words for what is hidden."""
 
 import ast
 import re
-import string
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
 from sandbox.check.source import normalised
 
 _WORD = re.compile(r"\w+")
-_DEEPEST_FIELD = 2  # str.format raises ValueError beyond (Objects/stringlib/unicode_format.h)
 
 
 def hidden_words(text: str, hidden: frozenset[str]) -> Iterator[str]:
@@ -50,38 +47,3 @@ def terms_of_sum(node: ast.BinOp) -> list[ast.expr]:
             case term:
                 terms.append(term)
     return terms[::-1]
-
-
-def is_plain_text(node: object) -> bool:
-    """Tell whether something is a str literal whose `.format` reads no attribute.
-
-    A sum of literals is one, and a literal times a number. Two repetitions stand for any number:
-    what a seam makes, the first one shows.
-    """
-    texts: list[Any]
-    match node:
-        case ast.BinOp(ast.Constant(str(text)), ast.Mult(), ast.Constant(int())) | ast.BinOp(
-            ast.Constant(int()), ast.Mult(), ast.Constant(str(text))
-        ):
-            texts = [text, text]
-        case ast.BinOp(op=ast.Add()):
-            texts = [getattr(term, "value", None) for term in terms_of_sum(node)]
-        case _:
-            texts = [getattr(node, "value", None)]
-    return all(isinstance(text, str) for text in texts) and not _reads_attributes("".join(texts))
-
-
-def _reads_attributes(template: str, depth: int = 0) -> bool:
-    """Tell whether `template.format(...)` would read an attribute or an item of an argument.
-
-    A malformed field raises ValueError when formatting reaches it; the fields before it count.
-    """
-    try:
-        for _, name, spec, _ in string.Formatter().parse(template):
-            if name and ("." in name or "[" in name):
-                return True
-            if spec and depth < _DEEPEST_FIELD and _reads_attributes(spec, depth + 1):
-                return True
-    except ValueError:
-        pass
-    return False

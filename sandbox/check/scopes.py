@@ -118,13 +118,11 @@ class Scopes:
 
     @cached_property
     def imported(self) -> dict[str, str]:
-        """The names that are bound to one module by imports alone -> that module."""
+        """The names that are bound to one thing by imports alone -> its dotted name."""
         return {
             name: its[0].value
             for name, its in self.bound.items()
-            if isinstance(its[0].node, ast.Import)
-            and isinstance(its[0].value, str)
-            and all(one.value == its[0].value for one in its)
+            if isinstance(its[0].value, str) and all(one.value == its[0].value for one in its)
         }
 
     @cached_property

@@ -8,7 +8,9 @@ program merely reads (`sys.argv`) is replaced in its view alone.
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import gc
 import importlib
 import sys
 import types
@@ -131,6 +133,7 @@ REPLACED: dict[str, dict[str, object]] = {
 
 def install(closed: Collection[str]) -> None:
     """Change those of these modules that are imported. `closed` are attributes nobody may name."""
+    _keep_formats_to_names(closed)
     _keep_wrappers_to_functions()
     if "copy" in sys.modules:
         _keep_copies_to_their_class()
@@ -143,6 +146,34 @@ def install(closed: Collection[str]) -> None:
     if "annotationlib" in sys.modules:  # from Python 3.14 on; the same for its own references
         references: Any = sys.modules["annotationlib"]
         references.ForwardRef.evaluate = lambda self, **_: self  # as where a name is missing
+
+
+def _keep_formats_to_names(closed: Collection[str]) -> None:
+    """Let `str.format` read only attributes that a program could write itself, or see as text.
+
+    The class is immutable to Python: its namespace is set from beneath, and the interpreter told.
+    """
+    string: Any = importlib.import_module("_string")
+    real: Any = str.format
+    holds = str.__contains__  # whatever a subclass says
+
+    def check(template: str) -> None:
+        for _, field, spec, _ in string.formatter_parser(template):
+            for is_attribute, name in string.formatter_field_name_split(field or "")[1]:
+                is_shown = name in ("__class__", "__name__", "__qualname__")
+                if is_attribute and not is_shown and (name in closed or name[:2] == "__"):
+                    raise AttributeError(f"`.{name}` may not be used here")
+            if spec:
+                check(spec)
+
+    def format(self: str, /, *arguments: object, **named: object) -> str:  # noqa: A001
+        if holds(self, ".") or holds(self, "["):
+            check(self)
+        return real(self, *arguments, **named)  # type: ignore[no-any-return]
+
+    [namespace] = gc.get_referents(vars(str))
+    namespace["format"] = format
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(str))
 
 
 def _keep_annotations_as_they_are() -> None:

@@ -234,6 +234,28 @@ BY_TEXT = {
         "T = type('T', (), {'name': functools.cached_property(lambda s: 0)})\n"
         "type(Enum).way = T.name\nprint('REACHED', Enum.way)"
     ),
+    **{
+        f"a field of a template: {field}": GENERATOR
+        + f"field = {field!r}.replace('CODE', code).replace('U', u)\n{call}\nprint('REACHED', text)"
+        for field, call in (
+            ("{0.CODE!s}", "text = field.format(g())"),
+            ("{}{x.CODE}", "text = str.format(field, 1, x=g())"),
+            ("{{{0.CODE}", "[text] = map(field.format, [g()])"),
+            (
+                "{0:{1.CODE}}",
+                "class F:\n    def __format__(self, spec): return spec\n"
+                "text = field.format(F(), g())",
+            ),
+            ("{0[0].CODE!r}", "text = field.format([g()])"),
+            ("{0.UglobalsU}", "text = field.format(json.dumps)"),
+            ("{0.UclassU.UmroU}", "text = field.format(1)"),
+            (
+                "{0.CODE}",
+                "class S(str):\n    def __contains__(self, x): return False\n"
+                "text = S(field).format(g())",
+            ),
+        )
+    },
     "a view by its class": "type(math).pi = 4\nprint('REACHED')",
 }
 
