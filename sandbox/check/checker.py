@@ -127,6 +127,17 @@ class _Program:
             return {}  # without what finds all bindings: a tenth of the time of a check
         return {name: module for name, module in self.modules.items() if module in limited}
 
+    @cached_property
+    def match_args(self) -> set[ast.AST]:
+        """What assigns `__match_args__`, if each value is a tuple of open names; else nothing."""
+        bindings = self.scopes.bound.get("__match_args__", ())
+        closed = self.policy.dangerous_attrs
+        for one in bindings:
+            texts = map(text_of, one.value.elts) if isinstance(one.value, ast.Tuple) else [""]
+            if any(not text or text in closed or text.startswith("__") for text in texts):
+                return set()
+        return {one.node for one in bindings}
+
     def refuse(self, nodes: Iterable[ast.AST], rule: str, value: str, message: str) -> None:
         """Note a violation at each node; at the name after the dot if it is an attribute."""
         for node in nodes:
@@ -371,9 +382,9 @@ def _judge_class_patterns(program: _Program, nodes: Sequence[ast.MatchClass]) ->
 
 
 def _is_record(program: _Program, name: str) -> bool:
-    """Tell whether a name is one dataclass or NamedTuple of the program, and nothing else.
+    """Tell whether a name is a class of the program, and nothing else, with known `__match_args__`.
 
-    Of these the attributes that positions read are the fields, whose names are judged.
+    These are the fields of a dataclass or NamedTuple, whose names are judged, or a tuple of texts.
     """
     match program.scopes.bound.get(name):
         case [Binding(ast.ClassDef(keywords=[], decorator_list=[decorator]), None)]:
@@ -385,6 +396,8 @@ def _is_record(program: _Program, name: str) -> bool:
             return _is_from(program, decorator, "dataclasses", "dataclass")
         case [Binding(ast.ClassDef(keywords=[], decorator_list=[], bases=[base]), None)]:
             return _is_from(program, base, "typing", "NamedTuple")
+        case [Binding(ast.ClassDef(keywords=[], decorator_list=[], bases=[]) as node, None)]:
+            return not program.match_args.isdisjoint(node.body)
     return False
 
 

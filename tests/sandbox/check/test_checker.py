@@ -184,6 +184,15 @@ REFUSED = [
             f"{DATACLASS}@dataclass\nclass P: x: int\nP = f",
             f"{DATACLASS}@dataclass\nclass P: x: int\nfrom math import *",
             "class NamedTuple: pass\nclass P(NamedTuple): x: int",
+            "class P: __match_args__ = x",
+            "class P: __match_args__ = ('x', y)",
+            "class P: __match_args__ = ('mro',)",
+            "class P: __match_args__ = ('_' + '_x',)",
+            "class P(Q): __match_args__ = ('x',)",
+            "@f\nclass P: __match_args__ = ('x',)",
+            "class P(metaclass=M): __match_args__ = ('x',)",
+            "class P: pass\nclass Q: __match_args__ = ('x',)",
+            "class P: __match_args__ = ('x',)\nclass Q: __match_args__ = y",
             "from typing import NamedTuple\nclass P(NamedTuple, f): x: int",
             "from typing import NamedTuple\n@f\nclass P(NamedTuple): x: int",
         )
@@ -246,6 +255,7 @@ PASSED = [
     "import functools\ndef d(f):\n    @other\n    @functools.wraps(f)\n    async def g(): pass",
     "match x:\n    case int(n) | str(n) | float(n): pass\n    case list() | dict(): pass",
     f"{DATACLASS}@dataclass\nclass P:\n    x: int\nmatch p:\n    case P(a): pass",
+    "class P:\n    __match_args__ = ('x', '_y')\nmatch p:\n    case P(a): pass",
     "import dataclasses as d\n@d.dataclass(frozen=True, slots=True)\nclass P(Q):\n    x: int\n"
     "@d.dataclass\nclass R: y: int\nmatch p:\n    case P(R(a)) | [P(a)]: pass",
     "from typing import NamedTuple\nclass P(NamedTuple):\n    x: int\nmatch p:\n    case P(a): 0",
@@ -593,6 +603,11 @@ GROWING: dict[str, Callable[[int], str]] = {
     "patterns of a dataclass": lambda n: (
         "from dataclasses import dataclass\n" * n
         + each("@dataclass\nclass P{}: x: int\n", n)
+        + "match a:\n"
+        + each(" case P{}(b): 0\n", n)
+    ),
+    "patterns of classes": lambda n: (
+        each("class P{}: __match_args__ = ('x',)\n", n)
         + "match a:\n"
         + each(" case P{}(b): 0\n", n)
     ),
