@@ -8,6 +8,7 @@ import fnmatch
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -37,25 +38,33 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     options = _parser().parse_args(arguments)
     try:
-        _check(options)
-        wanted = _wanted(options.select, options.ignore)
-        if options.list_rules:
-            for rule in every_rule().values():
-                print(f"{rule.id:24}{rule.severity:9}{rule.summary}")
-            return CLEAN
-        if options.explain:
-            rule = _rule(options.explain)
-            print(f"{rule.id} ({rule.severity}): {rule.summary}.\n\n{rule.why}\n")
-            print(f"Example: {rule.example}\nCure:    {rule.cure}")
-            return CLEAN
-        files = options.files or [_default()]
-        if options.program:
-            return _program(options.program, files[0], options.format)
-        return _lint(files, options, wanted)
+        status = _run(options)
+        print(end="", flush=True)
+        return status
     except Unusable as error:
         return _fail(error)
     except OSError as error:
+        with suppress(OSError):
+            sys.stdout.close()  # else the interpreter tries to write the rest again at its end
         return _fail(f"cannot write: {error.strerror}")
+
+
+def _run(options: argparse.Namespace) -> int:
+    _check(options)
+    wanted = _wanted(options.select, options.ignore)
+    if options.list_rules:
+        for rule in every_rule().values():
+            print(f"{rule.id:24}{rule.severity:9}{rule.summary}")
+        return CLEAN
+    if options.explain:
+        rule = _rule(options.explain)
+        print(f"{rule.id} ({rule.severity}): {rule.summary}.\n\n{rule.why}\n")
+        print(f"Example: {rule.example}\nCure:    {rule.cure}")
+        return CLEAN
+    files = options.files or [_default()]
+    if options.program:
+        return _program(options.program, files[0], options.format)
+    return _lint(files, options, wanted)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -154,11 +163,11 @@ def _lint(files: list[str], options: argparse.Namespace, wanted: set[str]) -> in
     if options.quiet:
         findings = [one for one in findings if one.severity == "error" and not one.accepted]
     if options.format != "text":
-        print(formats.FORMATS[options.format](findings), end="", flush=True)
+        print(formats.FORMATS[options.format](findings), end="")
     elif findings or not (options.quiet or status):
         is_diff, colour = bool(options.diff), _has_colour(options.color)
         shown = formats.text(findings, sources, is_diff=is_diff, colour=colour)
-        print(shown, end="", flush=True)
+        print(shown, end="")
     failing = {"error", "warning"} if options.strict else {"error"}
     for found in findings:
         is_allowed = found.accepted or (options.allow_weaker and found.rule == "weaker")

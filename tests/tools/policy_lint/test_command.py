@@ -363,13 +363,21 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         ("- <&-", 2, "policy-lint: standard input is closed\n"),
         ("--program - <&-", 2, "policy-lint: standard input is closed\n"),
         (">/dev/full", 2, "policy-lint: cannot write: No space left on device\n"),
+        ("--list-rules >/dev/full", 2, "policy-lint: cannot write: No space left on device\n"),
         (">&-", 0, ""),
         ("none 2>&-", 2, ""),
     ],
 )
 def test_closed_and_full_streams_are_told(redirected: str, status: int, said: str) -> None:
     command = f"{ROOT}/tools/policy-lint --ignore '{SLOW}' {redirected}"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONUNBUFFERED": ""},
+    )
     assert (done.returncode, done.stderr) == (status, said)
 
 
