@@ -177,7 +177,8 @@ def _start_first_process() -> None:
     if os.fork() == 0:
         try:
             call(libc.prctl, _PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
-            os.write(theirs, b"1")  # fails, and ends this process, if the zygote is gone already
+            os.close(ours)  # with its only other reader, the zygote, gone already, this fails:
+            os.write(theirs, b"1")
             os.closerange(0, 1 << 20)
             while True:
                 signal.pause()
