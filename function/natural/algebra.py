@@ -12,7 +12,10 @@ _LONGEST = 1000  # characters of a program with equations, which is written anew
 _FACTOR = (
     r"(?= ?(?:[A-Za-z]\b|(?:a|arc)?(?:sin|cos|tan|cot)h?\b|(?:exp|ln|log|pi|sqrt)\b|\((?!\))))"
 )
+_MATRIX = r"\A(?i:(?:what is |find )?(?:the )?{} of (?:the )?(?:matrix )?)(\[\[.+\]\])\Z"
 _SIGNS = (
+    (_MATRIX.format("determinant"), r"Matrix(\1).det()"),
+    (_MATRIX.format("inverse"), r"Matrix(\1).inv()"),
     (r"\^", "**"),
     (rf"(?<![\w.])(\d+\.?\d*|\.\d+)(?!e[+-]?\d|j\b|(?<=\b0)[box]\w){_FACTOR} ?", r"\1*"),
     (rf"\){_FACTOR} ?", ")*"),

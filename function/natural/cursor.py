@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from function.natural.lexicon import Token, tokens
+from function.natural.lexicon import Token, dated, tokens
 from function.natural.terms import NoReadingError, Term
 from function.natural.typography import plain
 
@@ -36,7 +36,7 @@ class Cursor:
         if _TIGHT_DASH.search(text):
             text = _TIGHT_DASH.sub(self._choose("dash", "-", "--"), text)
         text = _INCHES.sub("\\1'\\2\"", text)
-        self.line = line = _MILLION.sub("mln", plain(text).strip()).lower()
+        self.line = line = dated(_MILLION.sub("mln", plain(text).strip()).lower())
         is_apart = re.search(r"\d \d{3}(?!\d)", line)
         spaces = self._choose("spaces", "one", "two") if is_apart else "one"
         comma = re.search(r"\d,\d|\d\.\d+\.\d", line)

@@ -81,13 +81,11 @@ class Case:
         tree = self.program.tree if lines else parse(typed) if expressions else None
         python = tree if isinstance(tree, ast.Module) else ast.Module([], [])
         is_ok = self.outcome.kind == "ok"
-        others = [
-            each
-            for each in expressions
-            if not _is_same(ast.parse(each.program), python)
-            and not (is_ok and _is_same(ast.parse(each.program.replace("math.", "")), python))
-        ]  # a value by a library's own gcd is no surprise
-        is_one = is_ok and len(others) < len(expressions)
+        others = [each for each in expressions if not _is_same(ast.parse(each.program), python)]
+        # The comma of a call that works separates: a library's own `root(27,3)` is no surprise.
+        is_call = re.fullmatch(r"\w+\([^()]*,[^()]*\)", typed.strip())
+        is_given = is_call and not all(each.notes for each in others)
+        is_one = is_ok and (is_given or len(others) < len(expressions))
         return () if is_one else tuple(others)
 
 

@@ -2,9 +2,10 @@
 
 A line of these files is `MEANING: phrase | phrase`; `stem(|s)` stands for `stem` and `stems`.
 A phrase with a capital A or B is a form: a sentence about operands; its meaning is what is worked
-out. U is a unit, E an expression in an unknown. Else the meaning is a terminal of the grammar in
-reader.py, some with a value: `call`, `list` and `value` with the Python for it, `num START STEP`
-for phrases that semicolons separate, `scale` and `part` for thousands and thirds, `unit KIND SIZE`.
+out. U is a unit, D and E are expressions in an unknown. Else the meaning is a terminal of the
+grammar in reader.py, some with a value: `call`, `list` and `value` with the Python for it, `num
+START STEP` for phrases that semicolons separate, `scale` and `part` for thousands and thirds, `unit
+KIND SIZE`, `month NUMBER`.
 """
 
 import re
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,12 @@ _RAW = r"""
   | (?P<python> math\.[a-z]\w* ) | (?P<word> LETTER+(?:['’]LETTER+)* )
   | (?P<sign> \*\* | // | [<>=!]= | <> | -> | => | \S )
 """
+_NAMED_DAY = re.compile(
+    rf"""(?<![\d.,]) (?: (?P<day>\d\d?) (?:st|nd|rd|th|er|º|\.)? [ -]? (?:(?:of|de)[ ])? )?
+    (?P<month>{_LETTER}+) \.?,? [ -]? (?:de[ ])? (?: (?P<after>\d\d?) (?:st|nd|rd|th)? ,?[ ] )?
+    (?P<year>\d{{4}}) (?!\d|[.,]\d) (?:[ ]года)?""",
+    re.VERBOSE,
+)
 _HYPHEN = re.compile(rf"(?<={_LETTER}{{3}})-(?={_LETTER}{{2}})")
 _GERMAN = re.compile(r"(hundert|tausend)(?:und)?")  # zweihundertfünf
 
@@ -95,6 +103,18 @@ def forms(phrase: str) -> list[Form]:
     return _lexicon().forms.get(phrase, [])
 
 
+def dated(text: str) -> str:
+    """A text with the days that have the name of a month in digits."""
+
+    def in_digits(match: re.Match[str]) -> str:
+        month = _lexicon().meanings.get(match["month"], {}).get("month")
+        days = [day for day in match.group("day", "after") if day]
+        is_day = month and len(days) == 1
+        return f"{match['year']}-{month:02}-{days[0]:0>2}" if is_day else match[0]
+
+    return _NAMED_DAY.sub(in_digits, text)
+
+
 def _raw(text: str, commas: bool = False, spaces: bool = False) -> Iterator[tuple[str, str, bool]]:
     text, end = _GERMAN.sub(r" \1 ", _HYPHEN.sub(" ", text)), 0
     for match in _pattern(commas, spaces).finditer(text):
@@ -128,21 +148,20 @@ def _add(found: _Lexicon, meaning: str, phrases: str) -> None:
         if head == "num":
             start, step = map(int, value.split())
             role = start + index * step
-        for phrase in group.split(" | "):
-            parts = tuple(filter(None, re.split(r" ?\b([ABEUX])\b ?", phrase)))
+        for phrase in chain.from_iterable(map(_inflected, group.split(" | "))):
+            parts = tuple(filter(None, re.split(r" ?\b([ABDEUX])\b ?", phrase)))
             if len(parts) > 1:
                 found.forms.setdefault(parts[parts[0] == "A"], []).append((meaning, parts))
                 for part in parts:
                     _roles(found, part)["form"] = part
                 continue
-            for each in _inflected(phrase):
-                roles = _roles(found, each)
-                if head == "unit":
-                    kind, size = value.split()
-                    symbol = phrases.partition(" | ")[0]
-                    roles.setdefault("unit", []).append(Unit(kind, Fraction(size), symbol))
-                else:
-                    roles[head] = role
+            roles = _roles(found, phrase)
+            if head == "unit":
+                kind, size = value.split()
+                symbol = phrases.partition(" | ")[0]
+                roles.setdefault("unit", []).append(Unit(kind, Fraction(size), symbol))
+            else:
+                roles[head] = role
 
 
 def _roles(found: _Lexicon, phrase: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from function.natural import terms
 from function.natural.cursor import END, Choice
@@ -38,6 +38,7 @@ _TARGET = ("unit", "%", "fraction", "deg", "rad", "base")
 _COMPARISONS = ("==", "=", ">", "<", ">=", "<=", "!=")
 _CLOSING = {"(": ")", "[": "]", "|": "|"}
 _VARIABLES = dict(zip("xyzabnху?", "xyzabnxyx", strict=True))
+_FORM_SIGNS = {"of": ("*", "%"), "since": ("-", "date")}  # of what they are said alone
 _SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "+-01234567890123456789")
 
 
@@ -217,10 +218,11 @@ class _Parser(Numbers):
         """`divide A by B`: the whole of a group."""
         meaning, parts = form
         slots, unit = {"A": left or TODAY, "B": TODAY, "today": TODAY}, END
-        for part in parts[left is not None :]:
+        for part, after in pairwise((*parts[left is not None :], "")):
             if part in ("A", "B"):
-                slots[part] = self._factors(self._signed())
-            elif part == "E":
+                operand = self._signed()
+                slots[part] = operand if after == "E" else self._factors(operand)
+            elif part in ("D", "E"):
                 check(("draw" if meaning.startswith("plot(") else "algebra") in self.able)
                 slots[part] = self._in_unknown()
                 check(bool(self.unknown) != meaning.startswith("factorint("))
@@ -236,10 +238,11 @@ class _Parser(Numbers):
             return terms.called(meaning, slots)
         first, *steps = meaning.removesuffix(" %").split()
         term = slots[first]
-        for sign, operand in zip(steps[::2], steps[1::2], strict=True):
-            check(sign != "of" or term.kind == "%")
+        for word, name in zip(steps[::2], steps[1::2], strict=True):
+            sign, kind = _FORM_SIGNS.get(word, (word, term.kind))
+            check(term.kind == kind)
             work = term.added if sign in "+-" else term.multiplied
-            term = work(sign.replace("of", "*"), slots.get(operand) or Term(operand))
+            term = work(sign, slots.get(name) or Term(name))
         return term._replace(kind="percent") if meaning.endswith("100 %") else term
 
     def _in_unknown(self) -> Term:
@@ -282,6 +285,7 @@ class _Parser(Numbers):
                 if is_either and self._choose("of /", "one", "all") == "all":
                     last = self._factors(last)
                 left = left.multiplied(sign, last)
+                check(not last.unit or self.chosen.get("unit m") != "time")  # 100 m / 9 s
                 left = left._replace(ends="part") if is_part else left
             else:
                 return left
@@ -308,7 +312,8 @@ class _Parser(Numbers):
         check(not self.unknown or token.text != ":" or token.glued == after.glued)  # `x: 2x=6`
         if self._is("by") and self._is(*_OPERAND, ahead=1):
             self.place += 1
-            return self._choose("by", "*", "/")  # 6 на 7
+            is_times = any("times" in each.roles for each in self.tokens)  # quanto fa 6 per 7
+            return "*" if is_times else self._choose("by", "*", "/")  # 6 на 7
         return self._accept("*", "//", "/", "mod", "%").replace("mod", "%")
 
     def _continues(self, last: Term) -> bool:
@@ -429,6 +434,8 @@ class _Parser(Numbers):
         self._article()
         if self._is("num", "vulgar", "scale", "part", "ord", "point"):
             return self._number()
+        if self._is("unit", ahead=1) and self._accept("the"):  # seconds in a day
+            return Term("1", ends="number")
         if self._is("list") and (term := self._attempt(self._list)):
             return term
         if self._is("call"):

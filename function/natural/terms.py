@@ -34,7 +34,7 @@ _TIMES = {1: "seconds", 60: "minutes", 3600: "hours", 86400: "days", 604800: "we
 _SYMPY = {"inf": "oo", "e": "E"}
 _SYMPY_NAME = re.compile(
     "E|abs|a?(?:cos|sin|tan)|(?:cos|sin|tan)h|cbrt|diff|exp|expand|factor(?:ial|int)?|floor"
-    "|integrate|limit|log|oo|pi|plot|simplify|solve|sqrt"
+    "|integrate|limit|log|oo|pi|plot|series|simplify|solve|sqrt"
 )
 _DAY = 86400
 _FAR = Fraction(10**9 + 7)  # a number that nobody types
@@ -119,6 +119,8 @@ class Term(NamedTuple):
             right = right.rescaled(self.unit)
         elif right.kind in NUMBERS:
             kind, unit = self.kind.replace("%", ""), self.unit
+        elif sign == "/" and self.unit and right.unit:
+            return _quotient(self, self.unit, right, right.unit)
         else:
             check(self.kind in NUMBERS and sign == "*")
             kind, unit = right.kind, right.unit
@@ -212,7 +214,7 @@ def called(template: str, slots: dict[str, Term], kinds: tuple[str, ...] = NUMBE
         is_enclosed = match["open"] is not None and match["close"] is not None
         return slots[match["name"]].at(SUM if is_enclosed else ATOM)
 
-    slot = r"(?P<open>(?<=[(\[])|(?<=, ))?\b(?P<name>[ABEX])\b(?P<close>(?=[)\],]))?"
+    slot = r"(?P<open>(?<=[(\[])|(?<=, ))?\b(?P<name>[ABDEX])\b(?P<close>(?=[)\],]))?"
     is_call = re.fullmatch(r"[\w.]+\(.*\)", template)
     level = ATOM if is_call else POWER if "**" in template else PRODUCT
     kind = "deg" if template.startswith("math.degrees") else ""
@@ -273,6 +275,15 @@ def _dated(sign: str, left: Term, right: Term) -> Term:
     return date(year, month + 1, min(day, calendar.monthrange(year, month + 1)[1]))
 
 
+def _quotient(left: Term, unit: Unit, right: Term, other: Unit) -> Term:
+    """A quotient of unlike amounts: a speed, a price."""
+    check("/" not in left.kind + right.kind)
+    single = re.sub(r"(?<=\w\w)s$", "", other.symbol)  # km/day
+    named = Unit(f"{unit.kind}/{other.kind}", unit.size / other.size, f"{unit.symbol}/{single}")
+    over, under = _in_unit(left, unit), _in_unit(right, other)
+    return Term(f"{over.at(PRODUCT)}/{under.at(SIGN)}", PRODUCT, named.kind, named)
+
+
 def _in_unit(term: Term, unit: Unit) -> Term:
     """A term in another unit of its kind."""
     if term.kind == "temperature" and term.unit:
@@ -280,8 +291,10 @@ def _in_unit(term: Term, unit: Unit) -> Term:
         form = _TEMPERATURES[term.unit.symbol + unit.symbol]
         return Term(form.replace("A", term.at(PRODUCT)), SUM, unit=unit)
     if term.kind == "time":
-        text = f"{term.at(PRODUCT)}/{quantity(Term('1'), unit).text}"
-        return Term(text, PRODUCT, "amount", unit)
+        one = quantity(Term("1"), unit).text
+        number = re.fullmatch(rf"{re.escape(one[:-2])}([\d._]+)\)", term.text)
+        text = number[1] if number else f"{term.at(PRODUCT)}/{one}"
+        return Term(text, ATOM if number else PRODUCT, "amount", unit)
     return term.rescaled(unit)
 
 

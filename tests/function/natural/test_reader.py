@@ -189,6 +189,15 @@ def readings(text: str) -> list[str]:
         ("255 to hex", "hex(255)"),
         ("1010 binary to decimal", 'int("1010", 2)'),
         ("ff hex to binary", 'bin(int("ff", 16))'),
+        ("12 km / 3 h", "12/3"),
+        ("$20 / 4 kg", "20/4"),
+        ("100 km per 2 hours", "100/2"),
+        ("5 km / 20 min in km/h", "5/20*60"),
+        (
+            "10 km / 1 h 30 min",
+            "10/((dt.timedelta(hours=1)+dt.timedelta(minutes=30))/dt.timedelta(hours=1))",
+        ),
+        ("how many feet in a mile", "1*5280"),
         # times
         ("90 min to hours", "dt.timedelta(minutes=90)/dt.timedelta(hours=1)"),
         ("3:30 pm + 45 min", "dt.timedelta(hours=15, minutes=30)+dt.timedelta(minutes=45)"),
@@ -201,6 +210,10 @@ def readings(text: str) -> list[str]:
             "(dt.date(2026, 2, 1)-dt.date(2026, 1, 1)).days",
         ),
         ("12/25/2026", "dt.date(2026, 12, 25)"),
+        ("December 25, 2026", "dt.date(2026, 12, 25)"),
+        ("24. Dezember 2026", "dt.date(2026, 12, 24)"),
+        ("1 de enero de 2024 + 3 días", "dt.date(2024, 1, 1)+dt.timedelta(days=3)"),
+        ("from 1 jan 2024 to 5 feb 2024", "(dt.date(2024, 2, 5)-dt.date(2024, 1, 1)).days"),
         ("today", "dt.date.today()"),
         # lists
         ("avg 3 4 5", "sum([3, 4, 5])/3"),
@@ -252,6 +265,7 @@ def test_natural_input_is_read_in_one_way(text: str, program: str) -> None:
         ("half of 10 plus 6", ["1/2*10+6", "1/2*(10+6)"]),
         ("01/02/2026", ["dt.date(2026, 1, 2)", "dt.date(2026, 2, 1)"]),
         ("6 на 7", ["6*7", "6/7"]),
+        ("7 per 8", ["7*8", "7/8"]),
     ],
 )
 def test_two_sensible_readings_are_both_given(text: str, programs: list[str]) -> None:
@@ -266,6 +280,7 @@ def test_two_sensible_readings_are_both_given(text: str, programs: list[str]) ->
         *("две целых пять", "одна целая пять семь десятых"),
         *("2 + * 3", "1,2,3", "12.5.3", "?", "", "1 kg to km", "x^2 + y^2 = 1", "[1,5]", "2x+1"),
         *("5 apples + 3 pears", "the answer is 42", "2 plus banana", "two plus", "3/4x", "7 of 9"),
+        *("31 february 2024", "3 mar 25", "3 may", "from 1 to 10", "100 km / 50 km/h"),
         *("five of hearts", "five six", "ten four", "3 + 4 maybe 5", "+7 (000) 000-00-00"),
         *("50 cent", "5 cents", "x: 2x+3=7", "increased by 5", "[1,5+2]", "20% tax"),
         *("10%!", "% of 80", "tan 90", "(1,2)", "42", "pi r", "for i in range(3)\n    print(i)"),

@@ -86,6 +86,45 @@ FRENCH = {
     25: "vingt-cinq",
     142: "cent quarante-deux",
 }
+ITALIAN = {
+    "+": "più",
+    "-": "meno",
+    "*": "volte",
+    "/": "diviso",
+    "of": "% di",
+    "root": "radice quadrata di",
+    "square": "al quadrato",
+    "negative": "meno",
+    7: "sette",
+    16: "sedici",
+    25: "venticinque",
+}
+PORTUGUESE = {
+    "+": "mais",
+    "-": "menos",
+    "*": "vezes",
+    "/": "dividido por",
+    "of": "por cento de",
+    "root": "raiz quadrada de",
+    "square": "ao quadrado",
+    "negative": "menos",
+    7: "sete",
+    16: "dezesseis",
+    25: "vinte e cinco",
+}
+POLISH = {
+    "+": "plus",
+    "-": "minus",
+    "*": "razy",
+    "/": "podzielić przez",
+    "of": "procent z",
+    "root": "pierwiastek z",
+    "square": "do kwadratu",
+    "negative": "minus",
+    7: "siedem",
+    16: "szesnaście",
+    25: "dwadzieścia pięć",
+}
 SIGNS = {
     "+": "+",
     "-": "−",
@@ -155,7 +194,10 @@ def worked_out(sign: str, left: Fraction | None, right: Fraction | None) -> Frac
     return {"+": left + right, "-": left - right, "*": left * right}.get(sign, left / (right or 1))
 
 
-@pytest.mark.parametrize("words", [ENGLISH, RUSSIAN, GERMAN, SPANISH, FRENCH, SIGNS])
+@pytest.mark.parametrize(
+    "words",
+    [ENGLISH, RUSSIAN, GERMAN, SPANISH, FRENCH, ITALIAN, PORTUGUESE, POLISH, SIGNS],
+)
 @settings(max_examples=30)
 @given(st.data())
 def test_a_tree_in_words_reads_back_to_its_value_or_is_refused(
