@@ -124,6 +124,8 @@ def value_of(program: Program, output: str) -> str:
 
 
 def uses(tree: ast.Module | Unparsed | None, name: str) -> bool:
-    """Whether a program names something."""
+    """Whether a program names something: a variable, an attribute, or what it imports."""
     nodes = ast.walk(tree) if isinstance(tree, ast.Module) else ()
-    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
+    return any(
+        name in (getattr(node, field, None) for field in ("id", "attr", "name")) for node in nodes
+    )

@@ -18,6 +18,7 @@ import unicodedata
 
 TYPE_CHECKING = False  # as in typing
 if TYPE_CHECKING:
+    import io
     from collections.abc import Collection
     from typing import Any
 
@@ -75,8 +76,35 @@ class Sealed(type):
     __delattr__: Any = __setattr__
 
 
+class _Input:
+    """What `sys.stdin` is to a program: the lines that came with it, if any did."""
+
+    __slots__ = ()
+
+    def read(self) -> str:
+        return self._lines().read()
+
+    def readline(self) -> str:
+        return self._lines().readline()
+
+    def readlines(self) -> list[str]:
+        return self._lines().readlines()
+
+    def __iter__(self) -> _Input:
+        return self
+
+    def __next__(self) -> str:
+        return next(self._lines())
+
+    def _lines(self) -> io.StringIO:
+        lines: io.StringIO | None = sys.stdin  # type: ignore[assignment]
+        if not (lines and lines.getvalue()):
+            raise EOFError("EOF when reading a line")  # as `input` says it
+        return lines
+
+
 class _Output:
-    """What `sys.stdout` is to a program: a way to print."""
+    """What `sys.stdout` and `sys.stderr` are to a program: a way to print."""
 
     __slots__ = ()
 
@@ -127,7 +155,7 @@ def _wraps(wrapped: Any) -> Any:
 # Module -> name -> what programs get for it.
 REPLACED: dict[str, dict[str, object]] = {
     "functools": {"cached_property": _CachedProperty, "wraps": _wraps},
-    "sys": {"argv": ["<program>"], "stdout": _Output()},
+    "sys": {"argv": ["<program>"], "stderr": _Output(), "stdin": _Input(), "stdout": _Output()},
 }
 
 

@@ -122,5 +122,12 @@ def test_lines_may_come_with_the_program(bot: Bot) -> None:
     assert said(bot, "7") == "How many? Each? 42"
 
 
+def test_what_reads_sys_stdin_asks_for_its_lines(bot: Bot) -> None:
+    assert "waits for input" in said(bot, "import sys\nsum(map(int, sys.stdin))")
+    assert said(bot, "1\n2\n3") == "6"
+    assert "waits for input" in said(bot, "from sys import stdin\nprint(stdin.read())")
+    assert said(bot, "7") == "7"
+
+
 def test_an_eof_of_the_programs_own_is_its_error(bot: Bot) -> None:
     assert said(bot, "raise EOFError('EOF when reading a line')").startswith("EOFError")

@@ -18,6 +18,14 @@ from sandbox.sandbox import Sandbox
         ("x = input('n? ')\nprint(repr(x))", " a \n", "n? ' a '\n"),
         ("[input() for _ in range(3)]", "a\n\nb", "['a', '', 'b']\n"),
         ("list(iter(input, 'end'))", "1\n2\nend\n3", "['1', '2']\n"),
+        ("import sys\nsys.stdin.readline(), sys.stdin.read()", "1\n2\n3", "('1\\n', '2\\n3')\n"),
+        ("import sys\n[int(line) for line in sys.stdin]", "1\n2\n", "[1, 2]\n"),
+        (
+            "from sys import stdin\nnext(stdin), stdin.readlines(), stdin.readline()",
+            "a\nb",
+            "('a\\n', ['b'], '')\n",
+        ),
+        ("import sys\ninput = sys.stdin.readline\nint(input()) + int(input())", "1\n2", "3\n"),
         ("input()", "\ud800 \U0001f600", "\\ud800 \U0001f600\n"),
     ],
 )
@@ -33,6 +41,9 @@ def test_a_program_that_asks_for_more_is_told_as_python_tells_it(sandbox: Sandbo
     assert (outcome.kind, outcome.output) == ("error", "a? b? ")
     assert outcome.error == "EOFError: EOF when reading a line (line 2)"
     assert sandbox.run("try: input()\nexcept EOFError: print('end')").output == "end\n"
+    for ask in ("sys.stdin.read()", "sys.stdin.readline()", "list(sys.stdin)", "next(sys.stdin)"):
+        outcome = sandbox.run(f"import sys\n{ask}")
+        assert outcome.error == "EOFError: EOF when reading a line (line 2)"
 
 
 def test_lines_beyond_the_limit_are_refused(sandbox: Sandbox) -> None:

@@ -125,7 +125,7 @@ REFUSED = [
     ("dunder", "é.^__x", "__x"),
     ("dangerous-attribute", "x.^format_map", "format_map"),
     ("dangerous-attribute", "import time\ntime.^sleep(1)", "sleep"),
-    ("dangerous-attribute", "import sys as s\ns.^stdin", "stdin"),
+    ("dangerous-attribute", "import sys as s\ns.^modules", "modules"),
     ("dangerous-attribute", "g.^gi_frame = 1", "gi_frame"),
     ("dangerous-attribute", "def f(self): self.^_add_member_", "_add_member_"),
     ("dangerous-attribute", "class A:\n    ^def mro(cls): pass", "mro"),
