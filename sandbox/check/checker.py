@@ -128,14 +128,14 @@ class _Program:
         return {name: module for name, module in self.modules.items() if module in limited}
 
     @cached_property
-    def match_args(self) -> set[ast.AST]:
-        """What assigns `__match_args__`, if each value is a tuple of open names; else nothing."""
+    def match_args(self) -> set[ast.AST] | None:
+        """What assigns `__match_args__`; None if one value may not be a tuple of open names."""
         bindings = self.scopes.bound.get("__match_args__", ())
         closed = self.policy.dangerous_attrs
         for one in bindings:
             texts = map(text_of, one.value.elts) if isinstance(one.value, ast.Tuple) else [""]
             if any(not text or text in closed or text.startswith("__") for text in texts):
-                return set()
+                return None
         return {one.node for one in bindings}
 
     def refuse(self, nodes: Iterable[ast.AST], rule: str, value: str, message: str) -> None:
@@ -384,8 +384,11 @@ def _judge_class_patterns(program: _Program, nodes: Sequence[ast.MatchClass]) ->
 def _is_record(program: _Program, name: str) -> bool:
     """Tell whether a name is a class of the program, and nothing else, with known `__match_args__`.
 
-    These are the fields of a dataclass or NamedTuple, whose names are judged, or a tuple of texts.
+    These are the fields of a dataclass or NamedTuple, whose names are judged, or a tuple of texts;
+    a body's own go before the fields.
     """
+    if program.match_args is None:
+        return False
     match program.scopes.bound.get(name):
         case [Binding(ast.ClassDef(keywords=[], decorator_list=[decorator]), None)]:
             match decorator:

@@ -193,6 +193,8 @@ REFUSED = [
             "class P(metaclass=M): __match_args__ = ('x',)",
             "class P: pass\nclass Q: __match_args__ = ('x',)",
             "class P: __match_args__ = ('x',)\nclass Q: __match_args__ = y",
+            f"{DATACLASS}@dataclass\nclass P: __match_args__ = f",
+            "from typing import NamedTuple\nclass P(NamedTuple): __match_args__ = ('mro',)",
             "from typing import NamedTuple\nclass P(NamedTuple, f): x: int",
             "from typing import NamedTuple\n@f\nclass P(NamedTuple): x: int",
         )
