@@ -16,6 +16,8 @@ ORDINARY_WORDS = frozenset(
     ("copyright", "credits", "dir", "exit", "help", "input", "license", "open", "quit", "vars")
 )
 DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
+# What has a scope of its own; `_unsure` begins with the bodies of classes.
+_SCOPES = DEFINITIONS | {ast.Lambda, ast.ClassDef}
 # What an identifier is where it is bound, other than by assignments and imports.
 _BOUND = frozenset({"bound", "definition", "parameter", "type_parameter"})
 
@@ -75,7 +77,8 @@ class Scopes:
     def _unsure(self) -> set[ast.AST]:
         """What is evaluated or bound in a class's scope, whose metaclass may bind any name.
 
-        The bodies of functions and lambdas are not; their defaults, decorators and annotations are.
+        The bodies of functions and lambdas are not; their defaults, decorators, annotations and
+        type parameters are.
         """
         found: set[ast.AST] = set()
         todo: list[Any] = [node.body for node in self.nodes.get(ast.ClassDef, ())]
@@ -86,12 +89,8 @@ class Scopes:
                 found.add(node)
             if kind is list:
                 todo += node
-            elif kind in DEFINITIONS:
-                todo += [node.args, node.decorator_list, node.returns]
-            elif kind is ast.Lambda:
-                todo.append(node.args)
-            elif kind is ast.ClassDef:  # its body is among the first ones
-                todo += [node.decorator_list, node.bases, node.keywords]
+            elif kind in _SCOPES:
+                todo += [one for one in KINDS[kind].held(node) if one is not node.body]
             elif kind in KINDS:
                 todo += KINDS[kind].held(node)
         return found

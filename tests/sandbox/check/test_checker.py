@@ -28,6 +28,8 @@ NEW_SYNTAX = {
         ("class A[*__x]: pass", "dunder"),
         ("class A[**P]: P.__bound__", "dunder"),
         ("type X[dir] = dir", "dangerous-name"),
+        ("class A:\n    def f[T: super().__init__](self): pass", "dunder"),
+        ("class A:\n    class B[T: super().__init__]: pass", "dunder"),
     ],
     (3, 13): [("def f[T = __x](x): pass", "dunder")],
     (3, 14): [
