@@ -152,7 +152,7 @@ def _add(found: _Lexicon, meaning: str, phrases: str) -> None:
             parts = tuple(filter(None, re.split(r" ?\b([ABDEUX])\b ?", phrase)))
             if len(parts) > 1:
                 found.forms.setdefault(parts[parts[0] == "A"], []).append((meaning, parts))
-                for part in parts:
+                for part in set(parts) - set("ABDEUX"):
                     _roles(found, part)["form"] = part
                 continue
             roles = _roles(found, phrase)

@@ -376,7 +376,7 @@ class _Parser(Numbers):
                 term = term.multiplied("/", Term("100"))._replace(kind="%", ends="%")
             elif role := self._accept("deg", "rad"):
                 term = term._replace(kind=role, ends="")
-            elif self._is("unit") and not (self._is("number", ahead=1) and self._is_infix()):
+            elif self._is("unit") and not (self._is("number", ahead=1) and self._is("form")):
                 term = self._quantity(term)
             if self.place == start:
                 return term
