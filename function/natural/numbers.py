@@ -74,11 +74,9 @@ class Numbers(Cursor):
         return not is_either or self._choose(name, "scale", "temperature") == "scale"
 
     def _joins(self, group: Fraction) -> bool:
-        """Whether `and` or a hyphen goes on with a number in words."""
+        """Whether `and` goes on with a number in words."""
         word = self._peek(1).roles.get("num", 0)
-        is_hyphen = self._peek().text == "-" and self._peek().glued and _follows(group, word, True)
-        is_and = self._is("and") and group >= 20 and 0 < word < 100
-        return is_hyphen or (is_and and not self.in_list)
+        return self._is("and") and group >= 20 and 0 < word < 100 and not self.in_list
 
     def _decimals(self, role: str) -> Fraction:
         """What follows in `two point two five` and `две целых двадцать пять сотых`."""
@@ -121,7 +119,7 @@ class Numbers(Cursor):
         check(match and (self.is_alone or not re.match(r"0\d", digits)))
         if "," in text:
             self.notes.add("comma" if is_swapped and decimals else "group")
-        is_grouped = digits and not decimals and not exponent and not text.isdecimal()
+        is_grouped = not decimals and not text.isdecimal()
         written = f"{int(digits):_}" if is_grouped else digits.lstrip("0") or digits[:1]
         python = f"{written}.{decimals}{exponent}" if decimals else written + exponent
         return Fraction(f"{digits or 0}.{decimals or 0}{exponent}"), python

@@ -34,8 +34,7 @@ MOST_PARSES = 24  # a text that can be read in more ways than that tries says no
 
 _IMPORTS = {"Fraction(": "from fractions import Fraction\n", "statistics.": "import statistics\n"}
 _OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "scale", *"(|$€£₽")
-_TARGET = ("unit", "%", "fraction", "deg", "rad", "base")
-_COMPARISONS = ("==", "=", ">", "<", ">=", "<=", "!=")
+_COMPARISONS = ("==", ">", "<", ">=", "<=", "!=")
 _CLOSING = {"(": ")", "[": "]", "|": "|"}
 _VARIABLES = dict(zip("xyzabnху?", "xyzabnxyx", strict=True))
 _FORM_SIGNS = {"of": ("*", "%"), "since": ("-", "date")}  # of what they are said alone
@@ -165,15 +164,15 @@ class _Parser(Numbers):
             right = self._group()
             if self.unknown:
                 return self._roots(left, sign, right)
-            check(left.kind == right.kind)
-            return Term(f"{left.text} {'==' if sign == '=' else sign} {right.text}")
+            check(left.kind == right.kind != "temperature")
+            return Term(f"{left.text} {sign} {right.rescaled(left.unit).text}")
         if asks_roots and self.unknown:
             return Term(f"solve({left.text}, {self.unknown})")
         return left.converted(self._next()) if self._accept("to") else left
 
     def _roots(self, left: Term, sign: str, right: Term) -> Term:
         """The number that an unknown is; if it is none, what sympy makes of it where that is."""
-        if sign in ("==", "="):
+        if sign == "==":
             roots = self._attempt(partial(terms.solved, left, right))
             if roots and (roots.level == PRODUCT or "algebra" not in self.able):
                 self.unknown = ""
@@ -181,7 +180,7 @@ class _Parser(Numbers):
         is_given = not re.search(rf"\b{self.unknown}\b", right.text)
         check(left.text != self.unknown or not is_given)  # x = 5
         text = f"{left.text} {sign} {right.text}"
-        if sign in ("==", "="):
+        if sign == "==":
             text = left.text if right.text == "0" else left.added("-", right).text
         return Term(f"solve({text}, {self.unknown})")
 
@@ -193,7 +192,6 @@ class _Parser(Numbers):
             return None
         digits = "".join(token.text for token in number if "base" not in token.roles)
         check(digits.isalnum() and digits.isascii())
-        check(all(int(digit, 36) < bases[0] for digit in digits))
         self.place += len(number)
         return Term(f'int("{digits}", {bases[0]})')
 
@@ -396,7 +394,7 @@ class _Parser(Numbers):
     def _quantity(self, term: Term) -> Term:
         """A number with its unit, and what follows in a smaller one: `5 ft 10 in`, `1h 20 min`."""
         token = self._peek()
-        if "to" in token.roles and not self._is("to", ahead=1) and self._is(*_TARGET, ahead=1):
+        if "to" in token.roles and self._is("%", "fraction", "deg", "base", ahead=1):
             return term  # `0.6 in fraction`: not inches
         self.place += 1
         kinds = [each.kind for each in token.roles["unit"]]
@@ -406,7 +404,6 @@ class _Parser(Numbers):
 
         def smaller() -> Term:
             self._accept("and")
-            check(self._is("number", "num") and kind not in ("money", "temperature"))
             more = self._postfix(self._number())
             check(more.kind == kind and more.unit and more.unit.size < unit.size)
             check(token.text != "'" or (more.value or 0) < 12)
@@ -564,7 +561,7 @@ class _Parser(Numbers):
             options = [each for each in options if "(B, A)" not in each]
         check(options)
         if "math.radians" not in template:
-            return terms.called(self._choose(template, *options), slots)
+            return terms.called(self._option(" or ".join(options)), slots)
         of_degrees, of_radians = options
         angle = slots["A"]
         value = None if "math." in angle.text else angle.value

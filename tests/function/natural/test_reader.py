@@ -259,6 +259,7 @@ def test_natural_input_is_read_in_one_way(text: str, program: str) -> None:
         ("log(2 8)", ["math.log(8, 2)", "math.log(2, 8)"]),
         ("log 2 8", ["math.log(8, 2)", "math.log(2, 8)"]),
         ("root(27,3)", ["math.sqrt(27.3)", "27**(1/3)"]),
+        ("log(log(100), 2)", ["math.log(math.log10(100), 2)", "math.log(math.log(100), 2)"]),
         ("log 10 100", ["math.log(100, 10)", "math.log(10, 100)"]),
         ("sqrt of 9 plus 16", ["math.sqrt(9)+16", "math.sqrt(9+16)"]),
         ("корень из 9 плюс 16", ["math.sqrt(9)+16", "math.sqrt(9+16)"]),
@@ -334,6 +335,11 @@ def test_a_value_is_shown_as_on_a_calculator(
     program = natural.read(text, policy)
     assert program is not None
     assert natural.shown(program, f"{output}\n") == value
+
+
+def test_months_are_counted_from_today() -> None:
+    (today,), (later,) = readings("today + 0 months"), readings("today + 13 months")
+    assert int(later[8:12]) - int(today[8:12]) in (1, 2)
 
 
 _PIECES = [*"1a -,()%.²½√π!|x=:°'_\n", "if", "then", "solve", "avg", "to", "km", "print", "of"]
