@@ -195,10 +195,14 @@ def _keep_formats_to_names(closed: Collection[str]) -> None:
                 check(spec)
 
     def format(self: str, /, *arguments: object, **named: object) -> str:  # noqa: A001
-        if holds(self, ".") or holds(self, "["):
-            check(self)
+        if isinstance(self, str) and holds(self, "."):
+            try:  # noqa: SIM105 # a program may change contextlib's classes
+                check(self)
+            except ValueError:  # `real` reads as far, and raises it in its turn
+                pass
         return real(self, *arguments, **named)  # type: ignore[no-any-return]
 
+    format.__qualname__ = real.__qualname__
     [namespace] = gc.get_referents(vars(str))
     namespace["format"] = format
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(str))
