@@ -128,15 +128,26 @@ class _Program:
         return {name: module for name, module in self.modules.items() if module in limited}
 
     @cached_property
-    def match_args(self) -> set[ast.AST] | None:
-        """What assigns `__match_args__`; None if one value may not be a tuple of open names."""
-        bindings = self.scopes.bound.get("__match_args__", ())
+    def records(self) -> set[str]:
+        """The names that are one class of the program each, whose positions name open attributes.
+
+        A dataclass judges its fields when it is made; the others' are looked for in the text. A
+        body's own `__match_args__` goes before the fields. What is matched may be anything: it says
+        itself what it is an instance of, and may hand out another object's attributes.
+        """
+        match_args = self.scopes.bound.get("__match_args__", ())
+        for one in match_args:
+            if not (
+                isinstance(one.value, ast.Tuple) and self.are_open(map(text_of, one.value.elts))
+            ):
+                return set()
+        assigned = {one.node for one in match_args}
+        return {name for name in self.scopes.bound if _is_record(self, name, assigned)}
+
+    def are_open(self, names: Iterable[str | None]) -> bool:
+        """Tell whether all of these are names that a program may write after a dot."""
         closed = self.policy.dangerous_attrs
-        for one in bindings:
-            texts = map(text_of, one.value.elts) if isinstance(one.value, ast.Tuple) else [""]
-            if any(not text or text in closed or text.startswith("__") for text in texts):
-                return None
-        return {one.node for one in bindings}
+        return all(name and name[:2] != "__" and name not in closed for name in names)
 
     def refuse(self, nodes: Iterable[ast.AST], rule: str, value: str, message: str) -> None:
         """Note a violation at each node; at the name after the dot if it is an attribute."""
@@ -375,21 +386,14 @@ def _judge_class_patterns(program: _Program, nodes: Sequence[ast.MatchClass]) ->
         if node.patterns:
             name = node.cls.id if isinstance(node.cls, ast.Name) else ""
             is_builtin = name in _SELF_MATCHING and name not in program.scopes.bound
-            is_known = is_builtin or _is_record(program, name)
+            is_known = is_builtin or name in program.records
             if not is_known or not program.scopes.is_sure(node.cls):
                 message = "name the attributes in this pattern, as in `case Point(x=a, y=b)`"
                 program.refuse([node], "positional-pattern", name, message)
 
 
-def _is_record(program: _Program, name: str) -> bool:
-    """Tell whether a name is a class of the program, and nothing else, with known `__match_args__`.
-
-    These are the fields of a dataclass or NamedTuple, whose names are judged, or a tuple of texts;
-    a body's own go before the fields.
-    """
-    if program.match_args is None:
-        return False
-    match program.scopes.bound.get(name):
+def _is_record(program: _Program, name: str, match_args: set[ast.AST]) -> bool:
+    match program.scopes.bound[name]:
         case [Binding(ast.ClassDef(keywords=[], decorator_list=[decorator]), None)]:
             match decorator:
                 case ast.Call(func, [], options) if _RECORD_OPTIONS.issuperset(
@@ -397,10 +401,12 @@ def _is_record(program: _Program, name: str) -> bool:
                 ):
                     return _is_from(program, func, "dataclasses", "dataclass")
             return _is_from(program, decorator, "dataclasses", "dataclass")
-        case [Binding(ast.ClassDef(keywords=[], decorator_list=[], bases=[base]), None)]:
-            return _is_from(program, base, "typing", "NamedTuple")
         case [Binding(ast.ClassDef(keywords=[], decorator_list=[], bases=[]) as node, None)]:
-            return not program.match_args.isdisjoint(node.body)
+            return not match_args.isdisjoint(node.body)
+        case [Binding(ast.ClassDef(keywords=[], decorator_list=[], bases=[base]) as node, None)]:
+            fields = [one.target for one in walk(node) if isinstance(one, ast.AnnAssign)]
+            is_open = program.are_open(getattr(one, "id", None) for one in fields)
+            return is_open and _is_from(program, base, "typing", "NamedTuple")
     return False
 
 
