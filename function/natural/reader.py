@@ -37,7 +37,7 @@ _OPERAND = ("number", "num", "vulgar", "python", "call", "list", "const", "scale
 _COMPARISONS = ("==", ">", "<", ">=", "<=", "!=")
 _CLOSING = {"(": ")", "[": "]", "|": "|"}
 _VARIABLES = dict(zip("xyzabnху?", "xyzabnxyx", strict=True))
-_FORM_SIGNS = {"of": ("*", "%"), "since": ("-", "date")}  # of what they are said alone
+_FORM_SIGNS = {"of": ("*", "%"), "day+": ("+", "date"), "day-": ("-", "date")}  # of what
 _SUPERSCRIPTS = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "+-01234567890123456789")
 
 
@@ -585,7 +585,8 @@ class _Parser(Numbers):
         items = self._items(")" if is_enclosed else "")
         self.in_list = outer
         check(len(items) > 1 and len({(item.kind, item.unit) for item in items}) == 1)
-        check(items[0].kind in ("", "money"))
+        is_amount = items[0].unit and items[0].kind not in ("time", "temperature")
+        check(not items[0].kind or (is_amount and not re.search("prod|variance", template)))
         joined = Term(", ".join(item.text for item in items))
         term = terms.called(template.replace("N", str(len(items))), {"A": joined})
         ends = ")" if is_enclosed else ""
