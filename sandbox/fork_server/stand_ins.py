@@ -311,6 +311,9 @@ def _keep_fields_to_names(closed: Collection[str]) -> None:  # noqa: C901
             if "__dataclass_fields__" in namespace_of(base) and id(base) not in made:
                 raise TypeError(f"the fields of {base.__name__} are not those of a dataclass")
         result: type = process_class(cls, *options, **more)
+        positions = namespace_of(result).get("__match_args__", ())  # a class may have had its own
+        if type(positions) is not tuple or not all(map(is_name, positions)):
+            raise TypeError(f"the positions of {result.__name__} are not names of attributes")
         made.add(id(result))
         kept.append(result)
         return result

@@ -217,6 +217,13 @@ BY_TEXT = {
     + "from dataclasses import dataclass\n"
     + "M = type('M', (type,), {u + 'mro' + u: property(lambda c: (c, c))})\n"
     + "dataclass(M('C', (), {}))\nprint('REACHED')",
+    "the positions of a class that a metaclass makes of another": U
+    + "from dataclasses import dataclass\nmade = []\n"
+    + "E = type('E', (), {u + 'match_args' + u: (u + 'class' + u,)})\n"
+    + "class M(type):\n    def __new__(m, *given):\n"
+    + "        return E if made else made.append(1) or super().__new__(m, *given)\n"
+    + "class Q(metaclass=M): pass\n@dataclass\nclass P(Q): pass\n"
+    + "match P():\n    case P(f): print('REACHED', f)",
     "a copy is another object": U
     + "import copy\nR = type('R', (), {u + 'reduce_ex' + u: lambda s, p: "
     + "(lambda: json.JSONDecoder, (), (None, {'x': 1}))})\ncopy.copy(R())\nprint('REACHED')",
