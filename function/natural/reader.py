@@ -162,10 +162,11 @@ class _Parser(Numbers):
             return left._replace(text=re.sub(rf"\b{name}\b", value.at(ATOM), left.text))
         if sign := self._accept(*_COMPARISONS):
             right = self._group()
+            check(left.kind.strip("%") == right.kind.strip("%") != "temperature")
+            right = right.rescaled(left.unit)
             if self.unknown:
                 return self._roots(left, sign, right)
-            check(left.kind == right.kind != "temperature")
-            return Term(f"{left.text} {sign} {right.rescaled(left.unit).text}")
+            return Term(f"{left.text} {sign} {right.text}")
         if asks_roots and self.unknown:
             return Term(f"solve({left.text}, {self.unknown})")
         return left.converted(self._next()) if self._accept("to") else left
@@ -319,8 +320,6 @@ class _Parser(Numbers):
         token = self._peek()
         if self._is("("):
             return last.ends in ("number", ")", "name", "!", "part")
-        if not last.ends or last.ends == "%" or self._is("num"):
-            return False
         if self._is("number"):
             return last.text.endswith("math.pi") and not token.glued  # 2 pi 3
         if token.text in _VARIABLES:
@@ -382,7 +381,7 @@ class _Parser(Numbers):
     def _is_percent(self, term: Term, token: Token) -> bool:
         """Whether a % sign means a hundredth here, not a remainder."""
         after = self._peek(1)
-        if token.text != "%" or after is END or self._is("of", "to", "form", ahead=1):
+        if token.text != "%" or self._is("of", "to", "form", ahead=1):
             return True
         if not self._is(*_OPERAND, ahead=1) or self._is("*", ahead=1):
             return token.glued or not self._is("+", "-", ahead=1)
