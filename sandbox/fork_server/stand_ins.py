@@ -239,7 +239,7 @@ def _keep_wrappers_to_functions() -> None:
 
 
 def _keep_copies_to_their_class() -> None:
-    """Let `copy` set attributes only on a new object of the class that is copied."""
+    """Let `copy` read no attribute, and set them only on a new object of the class copied."""
     copy: Any = importlib.import_module("copy")
     real = copy._reconstruct
 
@@ -250,7 +250,8 @@ def _keep_copies_to_their_class() -> None:
                 raise TypeError(f"a {type(x).__name__} cannot be copied as a {type(made).__name__}")
             return made
 
-        return real(x, memo, make, args, *state, **more)
+        # A method is looked up again by its function's name, which may be any text.
+        return x if func is getattr else real(x, memo, make, args, *state, **more)
 
     copy._reconstruct = reconstruct
 

@@ -227,6 +227,11 @@ BY_TEXT = {
     "a copy is another object": U
     + "import copy\nR = type('R', (), {u + 'reduce_ex' + u: lambda s, p: "
     + "(lambda: json.JSONDecoder, (), (None, {'x': 1}))})\ncopy.copy(R())\nprint('REACHED')",
+    "a copy of a method is found by the name of its function": GENERATOR
+    + "import copy, functools\nfrom typing import List\n"
+    + "f = functools.wraps(type(u + 'getattr' + u, (), {}))(lambda s: s)\n"
+    + "alias = type(List[int])(g(), (), name='x')\n"
+    + "way = copy.copy(type(alias.copy_with)(f, alias))\nprint('REACHED', way(code))",
     "an enum class with a metaclass that sees what is set": (
         "from enum import Enum\nout = []\n"
         "M = type('M', (type(Enum),), {chr(95) * 2 + 'setattr' + chr(95) * 2: "
