@@ -164,7 +164,7 @@ def install(closed: Collection[str]) -> None:
     _keep_formats_to_names(closed)
     _keep_wrappers_to_functions()
     if "copy" in sys.modules:
-        _keep_copies_to_their_class()
+        _keep_copies_to_their_class(closed)
     if "enum" in sys.modules:
         _keep_members_to_plain_enums()
     if "dataclasses" in sys.modules:
@@ -238,8 +238,11 @@ def _keep_wrappers_to_functions() -> None:
     functools.update_wrapper = update_wrapper
 
 
-def _keep_copies_to_their_class() -> None:
-    """Let `copy` read no attribute, and set them only on a new object of the class copied."""
+def _keep_copies_to_their_class(closed: Collection[str]) -> None:
+    """Let `copy` read no closed attribute, and set them only on a new object of the class copied.
+
+    The names of slots may be any text, and what has them may pass on another object's attributes.
+    """
     copy: Any = importlib.import_module("copy")
     real = copy._reconstruct
 
@@ -250,6 +253,11 @@ def _keep_copies_to_their_class() -> None:
                 raise TypeError(f"a {type(x).__name__} cannot be copied as a {type(made).__name__}")
             return made
 
+        match state:
+            case [(_, dict(slots)), *_]:
+                for name in slots:
+                    if type(name) is not str or name[:2] == "__" or name in closed:
+                        raise TypeError(f"a {type(x).__name__} cannot be copied with its {name}")
         # A method is looked up again by its function's name, which may be any text.
         return x if func is getattr else real(x, memo, make, args, *state, **more)
 

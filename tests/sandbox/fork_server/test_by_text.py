@@ -232,6 +232,11 @@ BY_TEXT = {
     + "f = functools.wraps(type(u + 'getattr' + u, (), {}))(lambda s: s)\n"
     + "alias = type(List[int])(g(), (), name='x')\n"
     + "way = copy.copy(type(alias.copy_with)(f, alias))\nprint('REACHED', way(code))",
+    "a copy of slots that are another object's attributes": GENERATOR
+    + "import copy\nfrom typing import List\nout = []\n"
+    + "S = type('S', (type(List[int]),), {u + 'slots' + u: (code,), u + 'copy' + u: None, "
+    + "u + 'setstate' + u: lambda s, state: out.append(state)}, _root=True)\n"
+    + "copy.copy(S(g(), (), name='x'))\nprint('REACHED', out)",
     "an enum class with a metaclass that sees what is set": (
         "from enum import Enum\nout = []\n"
         "M = type('M', (type(Enum),), {chr(95) * 2 + 'setattr' + chr(95) * 2: "
