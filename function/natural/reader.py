@@ -324,7 +324,8 @@ class _Parser(Numbers):
             return last.text.endswith("math.pi") and not token.glued  # 2 pi 3
         if token.text in _VARIABLES:
             return not self._is_times() and ("=" in self.line or "algebra" in self.able)
-        return self._is("call", "const", "python") and not self._is_infix()
+        is_infix = any(parts[0] == "A" for _, parts in forms(token.text))  # 5 choose 2
+        return self._is("call", "const", "python") and not is_infix
 
     def _is_times(self) -> bool:
         """Whether an x is a sign: in `2 x 3` and `2x(3+4)`, but not in `2x(x+4) = 0`."""
@@ -334,10 +335,6 @@ class _Parser(Numbers):
         if token.glued and is_unknown and token.text in others and not self._is("number", ahead=1):
             return False
         return token.text in ("x", "х") and self._is(*_OPERAND, ahead=1)
-
-    def _is_infix(self) -> bool:
-        """Whether a form goes on with the next token, as in `5 choose 2`."""
-        return any(parts[0] == "A" for _, parts in forms(self._peek().text))
 
     def _signed(self) -> Term:
         if sign := self._accept("neg", "+"):

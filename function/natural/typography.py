@@ -118,7 +118,6 @@ def _readings(source: str) -> Iterator[str]:
     plain_text = _trim(_map_code(textwrap.dedent(text)))
     yield _without_capitals(plain_text)
     plain_text = _ESCAPED.sub(r"\1", html.unescape(plain_text)).strip()
-    yield plain_text
     yield re.sub(r"\A(\*\*|__|\*)(.+)\1\Z", r"\2", plain_text)
     lines = plain_text.split("\n")
     if all(_MARGIN.match(line) for line in lines):

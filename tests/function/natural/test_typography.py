@@ -27,6 +27,7 @@ from function.natural.typography import normalise, parses
         ("print(“hello”)", 'print("hello")'),
         ("‘a’ + ‘b’", "'a' + 'b'"),
         ("print(«привет»)", 'print("привет")'),
+        ("print(“«a»”)", 'print("«a»")'),
         ("print(“””a\nb”””)", 'print("""a\nb""")'),
         ('print("a”)', 'print("a")'),
         ("f“{d[‘a’]}”", "f\"{d['a']}\""),
