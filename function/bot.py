@@ -159,8 +159,8 @@ class Bot:
             read = self._program(words_with_last_answer(text, last_answer))
             program = read if read.calculation else program
         answer = self._calculate(program, request.user, stdin)
-        asks = uses(program.tree, "input") or uses(program.tree, "stdin")
-        if asks and answer.outcome.error.startswith(NO_LINE_LEFT):
+        lacks_line = answer.outcome.error.startswith(NO_LINE_LEFT)
+        if lacks_line and uses(program.tree, "input", "stdin"):
             stdin += "\n" if stdin and not stdin.endswith("\n") else ""
             self._sessions.ask(request, Question(text, stdin))
             return question(answer)

@@ -11,6 +11,7 @@ LITERAL_CHARACTERS = 1000  # of an answer that is kept
 TEXT_CHARACTERS = 200
 
 _ANSWER = re.compile(r"\b[Aa]ns\b")
+_NAMING = ("id", "attr", "name")  # fields of a tree's nodes
 _LAST = re.compile(r"\b(?:_|[Aa]ns)\b")  # phones begin a line with a capital
 
 
@@ -59,8 +60,7 @@ def line_by_line(program: Program) -> Program:
     single = [one for one in body if isinstance(one, ast.Expr) and one.lineno == one.end_lineno]
     if len({one.lineno for one in single}) < len(body):
         return program
-    own = ("print", "input", "plt", "plot")
-    if "\r" in program.source or any(uses(program.tree, name) for name in own):
+    if "\r" in program.source or uses(program.tree, "print", "input", "plt", "plot"):
         return program
     return program._replace(echo_lines=True)
 
@@ -123,9 +123,7 @@ def value_of(program: Program, output: str) -> str:
     return literal(last) if program.echo_lines or last == output.strip() else ""
 
 
-def uses(tree: ast.Module | Unparsed | None, name: str) -> bool:
-    """Whether a program names something: a variable, an attribute, or what it imports."""
+def uses(tree: ast.Module | Unparsed | None, *names: str) -> bool:
+    """Whether a program names one of these: a variable, an attribute, or what it imports."""
     nodes = ast.walk(tree) if isinstance(tree, ast.Module) else ()
-    return any(
-        name in (getattr(node, field, None) for field in ("id", "attr", "name")) for node in nodes
-    )
+    return any(getattr(node, field, None) in names for node in nodes for field in _NAMING)

@@ -404,9 +404,10 @@ def _is_record(program: _Program, name: str, match_args: set[ast.AST]) -> bool:
         case [Binding(ast.ClassDef(keywords=[], decorator_list=[], bases=[]) as node, None)]:
             return not match_args.isdisjoint(node.body)
         case [Binding(ast.ClassDef(keywords=[], decorator_list=[], bases=[base]) as node, None)]:
+            if not _is_from(program, base, "typing", "NamedTuple"):
+                return False
             fields = [one.target for one in walk(node) if isinstance(one, ast.AnnAssign)]
-            is_open = program.are_open(getattr(one, "id", None) for one in fields)
-            return is_open and _is_from(program, base, "typing", "NamedTuple")
+            return program.are_open(getattr(one, "id", None) for one in fields)
     return False
 
 

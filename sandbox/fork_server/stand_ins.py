@@ -1,9 +1,10 @@
 """Library functions that get, set or run by text, kept to what a program's own text could say.
 
-`dataclasses` executes the names of fields, `copy` sets the attributes that an object's own
-`__reduce_ex__` names, `enum` looks members up in whatever calls itself an enum class, `typing`
-makes code of the text of annotations. Each is changed in place, once, before the fork. What a
-program merely reads (`sys.argv`) is replaced in its view alone.
+`str.format` reads the attributes that a field names, `dataclasses` executes the names of fields,
+`copy` sets the attributes that an object's own `__reduce_ex__` names, `enum` looks members up in
+whatever calls itself an enum class, `typing` makes code of the text of annotations. Each is changed
+in place, once, before the fork. What a program merely reads (`sys.argv`) is replaced in its view
+alone.
 """
 
 from __future__ import annotations
@@ -176,6 +177,11 @@ def install(closed: Collection[str]) -> None:
         references.ForwardRef.evaluate = lambda self, **_: self  # as where a name is missing
 
 
+def _is_open(name: object, closed: Collection[str]) -> bool:
+    """Tell whether a name is a text that may be an attribute's in a program."""
+    return type(name) is str and name[:2] != "__" and name not in closed
+
+
 def _keep_formats_to_names(closed: Collection[str]) -> None:
     """Let `str.format` read only attributes that a program could write itself, or see as text.
 
@@ -189,7 +195,7 @@ def _keep_formats_to_names(closed: Collection[str]) -> None:
         for _, field, spec, _ in string.formatter_parser(template):
             for is_attribute, name in string.formatter_field_name_split(field or "")[1]:
                 is_shown = name in ("__class__", "__name__", "__qualname__")
-                if is_attribute and not is_shown and (name in closed or name[:2] == "__"):
+                if is_attribute and not (is_shown or _is_open(name, closed)):
                     raise AttributeError(f"`.{name}` may not be used here")
             if spec:
                 check(spec)
@@ -256,7 +262,7 @@ def _keep_copies_to_their_class(closed: Collection[str]) -> None:
         match state:
             case [(_, dict(slots)), *_]:
                 for name in slots:
-                    if type(name) is not str or name[:2] == "__" or name in closed:
+                    if not _is_open(name, closed):
                         raise TypeError(f"a {type(x).__name__} cannot be copied with its {name}")
         # A method is looked up again by its function's name, which may be any text.
         return x if func is getattr else real(x, memo, make, args, *state, **more)
@@ -293,8 +299,7 @@ def _keep_fields_to_names(closed: Collection[str]) -> None:  # noqa: C901
     def is_name(name: object) -> bool:
         if type(name) is not str or not name.isidentifier():
             return False
-        plain = unicodedata.normalize("NFKC", name)  # as the compiler reads it
-        return plain not in closed and not plain.startswith("__")
+        return _is_open(unicodedata.normalize("NFKC", name), closed)  # as the compiler reads it
 
     def set_name(field: object, name: object) -> None:
         if name is not None and not is_name(name):
